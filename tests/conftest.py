@@ -1,0 +1,24 @@
+"""Fixtures shared by all tests."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def data_dir():
+    """Folder of the real data sets, which are not part of the repository."""
+    path = Path(os.environ.get("SKBAYES_SG_DATA", ROOT.parent / "shared" / "data"))
+    if not path.is_dir():
+        pytest.skip(f"no data sets in {path}; set SKBAYES_SG_DATA to their folder")
+    return path
+
+
+@pytest.fixture
+def rng():
+    """Return a generator with the same seed in every test."""
+    return np.random.default_rng(20240917)
