@@ -22,9 +22,10 @@ AXES = tuple(f"{KERNELS}.{name}" for name in ("samplers", "gradients", "models")
 LAYERS = {
     KERNELS: COMPILED + SHARED,
     f"{KERNELS}.ops": COMPILED,
-    f"{KERNELS}.rows": (*COMPILED, f"{KERNELS}.ops"),
+    f"{KERNELS}.prefetch": ("numba", "llvmlite"),
+    f"{KERNELS}.rows": (*COMPILED, f"{KERNELS}.ops", f"{KERNELS}.prefetch"),
     f"{KERNELS}.minibatch": (*COMPILED, f"{KERNELS}.ops"),
-    f"{KERNELS}.engine": (*COMPILED, f"{KERNELS}.ops"),
+    f"{KERNELS}.engine": (*COMPILED, f"{KERNELS}.ops", f"{KERNELS}.minibatch"),
     **{axis: (*COMPILED, *SHARED, axis) for axis in AXES},
     f"{PACKAGE}.inference": NUMERIC,
     f"{PACKAGE}.datasets": ("numpy", "scipy", "sklearn", f"{PACKAGE}.datasets"),

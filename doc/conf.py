@@ -1,0 +1,47 @@
+"""Sphinx settings. No network is used, so that a build gives the same result anywhere."""
+
+import skbayes_sg
+
+project = "skbayes_sg"
+author = copyright = "skbayes_sg developers"
+version = release = skbayes_sg.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build"]
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"skbayes_sg {version}"
+html_theme_options = {"show_prev_next": False}
+html_show_sourcelink = False
+
+autosummary_generate = True
+numpydoc_show_class_members = False  # the class template lists them
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"/(?!plot_)[^/]+\.py$",
+    "reference_url": {"skbayes_sg": None},
+    "backreferences_dir": None,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "write_computation_times": False,
+    "show_signature": False,
+}
+
+
+def skip_scikit_learn(app, what, name, obj, skip, options):
+    """Leave out what scikit-learn adds: its texts refer to labels of its own guide."""
+    return skip or str(getattr(obj, "__module__", "")).startswith("sklearn.")
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", skip_scikit_learn)
