@@ -20,7 +20,9 @@ lint: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
+# The pages of the last build go first: one of a name that has gone is a warning.
 doc: .venv/.doc
+	@rm -rf doc/generated
 	$(BIN)/python -m sphinx -W --keep-going -q -b html doc doc/_build/html
 	@echo "doc/_build/html/index.html"
 
