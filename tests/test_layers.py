@@ -1,7 +1,7 @@
 """Imports follow the arrows of the design, and no others.
 
 estimators -> inference -> kernels.engine -> kernels.ops
-kernels.{samplers, gradients, models} -> kernels.{ops, rows, minibatch}
+kernels.{samplers, gradients, models} -> kernels.{ops, rows, minibatch, passes}
 """
 
 import ast
@@ -15,7 +15,7 @@ PACKAGE = "skbayes_sg"
 KERNELS = f"{PACKAGE}.kernels"
 COMPILED = ("numpy", "numba")
 NUMERIC = ("numpy", "scipy", "joblib", "threadpoolctl", f"{PACKAGE}.inference", KERNELS)
-SHARED = tuple(f"{KERNELS}.{name}" for name in ("ops", "rows", "minibatch"))
+SHARED = tuple(f"{KERNELS}.{name}" for name in ("ops", "rows", "minibatch", "passes"))
 AXES = tuple(f"{KERNELS}.{name}" for name in ("samplers", "gradients", "models"))
 
 # What a module may import beside the standard library. The longest matching name rules.
@@ -25,7 +25,8 @@ LAYERS = {
     f"{KERNELS}.prefetch": ("numba", "llvmlite"),
     f"{KERNELS}.rows": (*COMPILED, f"{KERNELS}.ops", f"{KERNELS}.prefetch"),
     f"{KERNELS}.minibatch": (*COMPILED, f"{KERNELS}.ops"),
-    f"{KERNELS}.engine": (*COMPILED, f"{KERNELS}.ops", f"{KERNELS}.minibatch"),
+    f"{KERNELS}.passes": (*COMPILED, f"{KERNELS}.ops", f"{KERNELS}.minibatch"),
+    f"{KERNELS}.engine": (*COMPILED, f"{KERNELS}.ops"),
     **{axis: (*COMPILED, *SHARED, axis) for axis in AXES},
     f"{PACKAGE}.inference": NUMERIC,
     f"{PACKAGE}.datasets": ("numpy", "scipy", "sklearn", f"{PACKAGE}.datasets"),
