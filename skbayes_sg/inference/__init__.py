@@ -1,0 +1,1 @@
+"""Inference: chains, modes, step sizes and diagnostics, without scikit-learn."""

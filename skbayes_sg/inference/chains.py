@@ -1,0 +1,389 @@
+"""Chains: seeds, threads, chunks, progress, divergence and interruption."""
+
+import os
+import time
+from contextlib import nullcontext
+from typing import NamedTuple
+
+import joblib
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from skbayes_sg.inference.progress import Progress
+from skbayes_sg.kernels.coordinates import Identity
+from skbayes_sg.kernels.engine import run_chain
+from skbayes_sg.kernels.ops import (
+    GradientNoise,
+    Target,
+    add_hessian_diagonal,
+    add_prior_hessian_diagonal,
+    implements,
+    init_memory,
+    init_state,
+    init_work,
+    n_parameters,
+    n_recorded,
+    parameter_dtype,
+    position_scale,
+    prepare,
+    sampler_stats,
+    step_size_at,
+    to_position,
+    typed,
+)
+from skbayes_sg.kernels.passes import hessian_diagonal
+from skbayes_sg.kernels.schedules import Constant
+
+CHUNK_SECONDS = 0.05  # how long a chain computes before Python looks after it
+NOISE_EVERY = 10  # iterations between two measurements of the gradient noise
+RUNAWAY = 100.0  # posterior sds, or starting distances, that no chain may exceed
+MAX_BYTES = 4 * 2**30  # of draws held in memory
+
+
+class DivergenceError(ArithmeticError):
+    """A chain left every reasonable region, as it does when its step is too large."""
+
+
+class SampleInfo(NamedTuple):
+    """What `sample` has to tell beside the draws.
+
+    Attributes
+    ----------
+    step_sizes : ndarray of shape (n_draws,)
+        The step size at each recorded draw; weights for averages where steps vary.
+    gradient_variance : ndarray of shape (n_chains, n_parameters)
+        Variance of the estimated gradient in the sampler's coordinates, measured during
+        burn-in; NaN where nothing was measured.
+    stats : list of dict
+        What each chain's sampler reports, acceptance rates for instance.
+    n_iter : int
+        Iterations of each chain, burn-in included.
+    """
+
+    step_sizes: np.ndarray
+    gradient_variance: np.ndarray
+    stats: list
+    n_iter: int
+
+
+class _Plan(NamedTuple):
+    """All that the chains of one call share."""
+
+    model: NamedTuple
+    sampler: NamedTuple
+    gradient: NamedTuple
+    schedule: NamedTuple
+    coordinates: NamedTuple
+    inverse_temperature: float
+    burn_in: int
+    thin: int
+    n_draws: int
+    corrects: bool
+    scale: object  # (d,) posterior sds of the position where they are known, else None
+    limit: object  # largest stable step size where it is known, else None
+
+    @property
+    def n_iter(self):
+        return self.burn_in + self.n_draws * self.thin
+
+
+class _Cancel:
+    """A flag that the main thread raises and the chains read between chunks."""
+
+    raised = False
+
+
+class _Cancelled(Exception):
+    pass
+
+
+def sample(
+    model,
+    sampler,
+    gradient,
+    *,
+    step_size,
+    n_draws=1000,
+    burn_in=0,
+    thin=1,
+    n_chains=1,
+    start=None,
+    coordinates=None,
+    temperature=1.0,
+    noise_correction=False,
+    scale=None,
+    step_limit=None,
+    storage=None,
+    n_jobs=None,
+    random_state=None,
+    progress=False,
+    return_info=False,
+):
+    """Draw from a posterior by stochastic-gradient MCMC.
+
+    Parameters
+    ----------
+    model, sampler, gradient : NamedTuple
+        Components, for instance from `skbayes_sg.kernels.models`,
+        `skbayes_sg.kernels.samplers` and `skbayes_sg.kernels.gradients`.
+    step_size : float or schedule
+        The step size h (drift h/2, noise variance h) in the units of `coordinates`, or
+        a schedule from `skbayes_sg.kernels.schedules`.
+    n_draws, burn_in, thin, n_chains : int
+        Each chain makes ``burn_in + thin * n_draws`` iterations and keeps every
+        `thin`-th after the first `burn_in`.
+    start : ndarray of shape (n_parameters,) or (n_chains, n_parameters), optional
+        Where the chains start; at zero by default.
+    coordinates : NamedTuple, optional
+        Constant preconditioner, from `skbayes_sg.kernels.coordinates`.
+    temperature : float, default=1.0
+        Sample p(theta | data)^(1 / temperature).
+    noise_correction : bool, default=False
+        Estimate the variance of the gradient while running, and inject that much less
+        noise.
+    scale : ndarray of shape (n_parameters,), optional
+        Rough posterior sds of the parameters; a chain that goes a hundred of them
+        astray is stopped. By default from the curvature at the start, where the model
+        knows it.
+    step_limit : float, optional
+        Largest stable step size, if known, for the message of `DivergenceError`.
+    storage : path, optional
+        Folder for memory-mapped draws; they are held in memory by default.
+    n_jobs : int, optional
+        Chains at a time, as threads. The draws do not depend on it.
+    random_state : int, SeedSequence or None
+        Seed; every chain gets a stream of its own.
+    progress : bool, default=False
+        Show a progress bar.
+    return_info : bool, default=False
+        Also return a `SampleInfo`.
+
+    Returns
+    -------
+    draws : ndarray of shape (n_chains, n_draws, dim)
+        Draws of the model's parameters, in the model's dtype.
+    info : SampleInfo
+        Only with ``return_info=True``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes_sg import sample
+    >>> from skbayes_sg.kernels.gradients import Minibatch
+    >>> from skbayes_sg.kernels.models import GaussianMean
+    >>> from skbayes_sg.kernels.samplers import SGLD
+    >>> y = np.random.default_rng(0).normal(size=(100, 2))
+    >>> model = GaussianMean(y, precision=np.eye(2))
+    >>> draws = sample(model, SGLD(), Minibatch(10), step_size=0.1, random_state=0)
+    >>> draws.shape
+    (1, 1000, 2)
+    """
+    model = typed(model)
+    schedule = step_size if hasattr(step_size, "_fields") else Constant(step_size)
+    plan = _Plan(
+        model=model,
+        sampler=typed(sampler),
+        gradient=typed(prepare(gradient, model)),
+        schedule=typed(schedule),
+        coordinates=typed(coordinates or Identity()),
+        inverse_temperature=1.0 / temperature,
+        burn_in=int(burn_in),
+        thin=int(thin),
+        n_draws=int(n_draws),
+        corrects=bool(noise_correction),
+        scale=None,
+        limit=step_limit,
+    )
+    draws = allocate_draws(model, n_chains, n_draws, storage)
+    start = _starts(plan, start, n_chains)
+    if scale is None and implements(add_hessian_diagonal, model):
+        scale = 1.0 / np.sqrt(curvature_diagonal(model, start[0]))
+    if scale is not None:
+        plan = plan._replace(scale=position_scale(plan.coordinates, scale))
+    positions = [
+        to_position(plan.coordinates, theta).astype(start.dtype) for theta in start
+    ]
+    seeds = seed_sequence(random_state).spawn(n_chains)
+    cancel = _Cancel()
+    blas = _one_blas_thread(n_jobs, n_chains)
+    with Progress(plan.n_iter * n_chains, "sampling", progress) as bar, blas:
+        try:
+            results = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
+                joblib.delayed(_run_one)(
+                    plan, c, positions[c], seeds[c], draws[c], cancel, bar
+                )
+                for c in range(n_chains)
+            )
+        except BaseException:
+            cancel.raised = True
+            raise
+    for c, (kept, _, _) in enumerate(results):
+        if not np.may_share_memory(kept, draws[c]):  # it ran in another process
+            draws[c] = kept
+    if not return_info:
+        return draws
+    info = SampleInfo(
+        step_sizes=_recorded_steps(plan),
+        gradient_variance=np.array([variance for _, variance, _ in results]),
+        stats=[stats for _, _, stats in results],
+        n_iter=plan.n_iter,
+    )
+    return draws, info
+
+
+def allocate_draws(model, n_chains, n_draws, storage=None):
+    """Return an array for draws, in memory or mapped to a file in folder `storage`."""
+    shape = (n_chains, n_draws, n_recorded(model))
+    dtype = parameter_dtype(model)
+    if storage is not None:
+        os.makedirs(storage, exist_ok=True)
+        path = os.path.join(storage, "draws.npy")
+        return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+    n_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    if n_bytes > MAX_BYTES:
+        raise ValueError(
+            f"n_chains={n_chains} x n_draws={n_draws} x {shape[2]} parameters need "
+            f"{n_bytes / 2**30:.1f} GiB, more than the {MAX_BYTES / 2**30:.0f} GiB held "
+            "in memory; keep fewer draws with a larger thin, or set storage to a folder "
+            "for memory-mapped draws"
+        )
+    return np.empty(shape, dtype)
+
+
+def seed_sequence(random_state):
+    """Return the one `SeedSequence` from which all streams of a run come."""
+    if isinstance(random_state, np.random.SeedSequence):
+        # A fresh copy: spawning changes the object, and equal seeds give equal draws.
+        return np.random.SeedSequence(
+            random_state.entropy, spawn_key=random_state.spawn_key
+        )
+    return np.random.SeedSequence(random_state)
+
+
+def make_target(
+    model, gradient, coordinates, rng, inverse_temperature=1.0, corrects=False
+):
+    """Return one chain's own view of the posterior, its buffers allocated."""
+    d, dtype = n_parameters(model), parameter_dtype(model)
+    zeros = [np.zeros(d, dtype) for _ in range(4)]
+    noise = GradientNoise(
+        variance=zeros[0],
+        removed=zeros[1],
+        count=np.zeros(1),
+        pair=np.zeros((2, d), dtype),
+        corrects=corrects,
+    )
+    return Target(
+        model=model,
+        work=init_work(model),
+        gradient=gradient,
+        memory=init_memory(gradient, model, zeros[2], rng),
+        coordinates=coordinates,
+        inverse_temperature=inverse_temperature,
+        theta=zeros[2],
+        g=zeros[3],
+        noise=noise,
+    )
+
+
+def curvature_diagonal(model, theta):
+    """Return the diagonal of the Hessian of -log p at `theta`, (n_parameters,)."""
+    out = np.zeros(theta.size)
+    work = init_work(model)
+    theta = theta.astype(parameter_dtype(model))
+    hessian_diagonal(model, work, theta, out)
+    add_prior_hessian_diagonal(model, work, theta, out)
+    return out
+
+
+def _run_one(plan, chain, position, seed, draws, cancel, bar):
+    """Run one chain; return its draws, its gradient variance and its statistics."""
+    rng = np.random.default_rng(seed)
+    target = make_target(
+        plan.model,
+        plan.gradient,
+        plan.coordinates,
+        rng,
+        plan.inverse_temperature,
+        plan.corrects,
+    )
+    state = init_state(plan.sampler, position, rng)
+    draws = np.asarray(draws) if draws.flags.writeable else np.empty_like(draws)
+    noise_until = plan.n_iter if plan.corrects else plan.burn_in
+    reach = RUNAWAY * max(1.0, _distance(plan, position))
+    t, chunk = 0, 1
+    while t < plan.n_iter:
+        if cancel.raised:
+            raise _Cancelled
+        stop = min(t + chunk, plan.n_iter)
+        began = time.perf_counter()
+        run_chain(
+            plan.sampler,
+            state,
+            target,
+            plan.schedule,
+            rng,
+            t,
+            stop,
+            plan.burn_in,
+            plan.thin,
+            NOISE_EVERY,
+            noise_until,
+            draws,
+        )
+        elapsed = max(time.perf_counter() - began, 1e-6)
+        distance = _distance(plan, state.position)
+        if not distance <= reach:
+            raise _divergence(plan, chain, stop, distance)
+        bar.update(stop - t)
+        t, chunk = stop, max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / elapsed)))
+    variance = target.noise.variance
+    if target.noise.count[0] == 0:
+        variance = np.full_like(variance, np.nan)
+    return draws, variance, sampler_stats(plan.sampler, state)
+
+
+def _distance(plan, position):
+    """Root mean square of the position in posterior sds, or in units of 10^4."""
+    scale = 1e4 if plan.scale is None else plan.scale
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.sqrt(np.mean((position / scale) ** 2)))
+
+
+def _divergence(plan, chain, iteration, distance):
+    h = plan.schedule.step_size
+    smaller = h / 10 if plan.limit is None else min(h / 2, plan.limit / 2)
+    limit = (
+        ""
+        if plan.limit is None
+        else (f" The largest stable step size here is about {plan.limit:.3g}.")
+    )
+    where = f"{distance:.3g}" if np.isfinite(distance) else "a non-finite number of"
+    unit = "scales" if plan.scale is None else "posterior standard deviations"
+    return DivergenceError(
+        f"chain {chain} diverged before iteration {iteration}, {where} {unit} away, "
+        f"with step_size={h:.3g}.{limit} Try step_size={smaller:.2g}, or "
+        'step_size="auto" in an estimator.'
+    )
+
+
+def _starts(plan, start, n_chains):
+    dtype, d = parameter_dtype(plan.model), n_parameters(plan.model)
+    start = np.zeros(d, dtype) if start is None else np.asarray(start, dtype)
+    if start.shape not in ((d,), (n_chains, d)):
+        raise ValueError(
+            f"start has shape {start.shape}; it must be ({d},) or ({n_chains}, {d})"
+        )
+    return np.broadcast_to(start, (n_chains, d))
+
+
+def _recorded_steps(plan):
+    last = plan.burn_in + plan.thin * np.arange(1, plan.n_draws + 1) - 1
+    return np.array([step_size_at(plan.schedule, t) for t in last])
+
+
+def _one_blas_thread(n_jobs, n_chains):
+    """Keep BLAS from starting threads of its own under chains that run in parallel."""
+    if n_chains > 1 and joblib.effective_n_jobs(n_jobs) > 1:
+        return threadpool_limits(1, user_api="blas")
+    return nullcontext()

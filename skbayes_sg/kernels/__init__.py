@@ -1,0 +1,1 @@
+"""The numba layer: generic operations, components and the one compiled loop."""

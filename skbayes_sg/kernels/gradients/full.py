@@ -1,0 +1,42 @@
+"""The exact gradient, from all rows.
+
+g = grad log p(theta) + sum_i grad log f(y_i | theta)
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayes_sg.kernels.ops import (
+    add_gradient,
+    add_prior_gradient,
+    estimate,
+    init_memory,
+    n_rows,
+)
+from skbayes_sg.kernels.passes import each_row, fill_rows
+
+
+class Full(NamedTuple):
+    """All rows at every step."""
+
+
+class FullMemory(NamedTuple):
+    """A buffer of row indices."""
+
+    idx: np.ndarray
+
+
+@init_memory.register(Full)
+def _(gradient, model, theta, rng):
+    return FullMemory(each_row())
+
+
+@estimate.register(Full)
+def _(gradient, memory, model, work, theta, rng, out):
+    out[:] = 0.0
+    add_prior_gradient(model, work, theta, out)
+    n = n_rows(model)
+    for first in range(0, n, memory.idx.size):
+        rows = fill_rows(memory.idx, first, n)
+        add_gradient(model, work, theta, rows, 1.0, out)

@@ -1,0 +1,36 @@
+"""The simple estimator (Welling & Teh, 2011): a uniform minibatch S of n rows.
+
+g = grad log p(theta) + N/n sum_{i in S} grad log f(y_i | theta)
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayes_sg.kernels.minibatch import INDEX, MinibatchMemory, draw_minibatch
+from skbayes_sg.kernels.ops import (
+    add_gradient,
+    add_prior_gradient,
+    estimate,
+    init_memory,
+    n_rows,
+)
+
+
+class Minibatch(NamedTuple):
+    """Rows drawn afresh, without replacement, at every step."""
+
+    batch_size: int  # n
+
+
+@init_memory.register(Minibatch)
+def _(gradient, model, theta, rng):
+    return MinibatchMemory(np.arange(n_rows(model), dtype=INDEX))
+
+
+@estimate.register(Minibatch)
+def _(gradient, memory, model, work, theta, rng, out):
+    idx = draw_minibatch(memory.permutation, gradient.batch_size, rng)
+    out[:] = 0.0
+    add_prior_gradient(model, work, theta, out)
+    add_gradient(model, work, theta, idx, n_rows(model) / idx.size, out)

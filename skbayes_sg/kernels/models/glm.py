@@ -1,0 +1,263 @@
+"""Regression models with linear predictors and a Gaussian prior.
+
+    eta_ik = x_i . B_k + a_k,    y_i ~ f(. | eta_i),    B_kj, a_k ~ N(0, prior_variance)
+
+A *family* gives f. Packing of theta, for K outputs and p features:
+
+    | block          | shape                    |
+    |----------------|--------------------------|
+    | output k       | p + 1 (p, no intercept)  |
+    |   coefficients | p                        |
+    |   intercept    | 1, last                  |
+
+The gradient of row i is the outer product of d log f / d eta_i, K numbers, and
+(x_i, 1): those numbers are all that a control variate has to remember of a row.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayes_sg.kernels.ops import (
+    add_difference,
+    add_gradient,
+    add_hessian,
+    add_hessian_diagonal,
+    add_prior_gradient,
+    add_prior_hessian_diagonal,
+    entry_point,
+    helper,
+    init_anchor,
+    init_work,
+    is_log_concave,
+    kernel_op,
+    log_likelihood,
+    log_prior,
+    n_parameters,
+    n_rows,
+    parameter_dtype,
+)
+from skbayes_sg.kernels.passes import each_row, fill_rows
+from skbayes_sg.kernels.rows import (
+    add_outer_rows,
+    add_rows,
+    add_squared_rows,
+    dot_rows,
+    shape_rows,
+)
+
+BLOCK = 128  # rows whose predictors are held at once; their features stay in cache
+
+
+class GLM(NamedTuple):
+    """A family, the data and the prior."""
+
+    family: NamedTuple
+    rows: NamedTuple  # or (N, p) array
+    y: np.ndarray  # (N,)
+    weights: np.ndarray  # (N,), or (0,) when all are 1
+    prior_precision: float
+    intercept: bool
+    n_outputs: int  # K
+
+
+class GLMWork(NamedTuple):
+    """Buffers of one block of rows."""
+
+    eta: np.ndarray  # (K, BLOCK)
+    r: np.ndarray  # (K, BLOCK)
+
+
+@kernel_op
+def score(family, eta, y, idx, out):
+    """Write d log f / d eta of the rows in `idx` to `out`; eta and out are (K, b)."""
+    raise NotImplementedError
+
+
+@kernel_op
+def log_density(family, eta, y, idx, out):
+    """Write log f(y_i | eta_i) of the rows in `idx` to (b,) `out`, constants apart."""
+    raise NotImplementedError
+
+
+@kernel_op
+def curvature(family, eta, k, m, out):
+    """Write -d2 log f / d eta_k d eta_m to (b,) `out`, in expectation over y."""
+    raise NotImplementedError
+
+
+@n_parameters.register(GLM)
+def _(model):
+    return model.n_outputs * (shape_rows(model.rows)[1] + int(model.intercept))
+
+
+@n_rows.register(GLM)
+def _(model):
+    return shape_rows(model.rows)[0]
+
+
+@parameter_dtype.register(GLM)
+def _(model):
+    return model.y.dtype
+
+
+@is_log_concave.register(GLM)
+def _(model):
+    return True
+
+
+@init_work.register(GLM)
+def _(model):
+    shape = (model.n_outputs, BLOCK)
+    return GLMWork(np.empty(shape, model.y.dtype), np.empty(shape, model.y.dtype))
+
+
+@add_gradient.register(GLM)
+def _(model, work, theta, idx, scale, out):
+    for first in range(0, idx.size, BLOCK):
+        block = idx[first : first + BLOCK]
+        r = _residuals(model, work, theta, block)
+        _add_block(model, block, r, scale, out)
+
+
+@add_difference.register(GLM)
+def _(model, work, theta, anchor, idx, scale, out):
+    for first in range(0, idx.size, BLOCK):
+        block = idx[first : first + BLOCK]
+        r = _residuals(model, work, theta, block)
+        for k in range(model.n_outputs):
+            for b in range(block.size):
+                r[k, b] -= anchor[k, block[b]]
+        _add_block(model, block, r, scale, out)
+
+
+@init_anchor.register(GLM)
+def _(model, work, theta):
+    table = np.empty((model.n_outputs, n_rows(model)), theta.dtype)
+    _fill_residuals(model, work, theta, table)
+    return table
+
+
+@log_likelihood.register(GLM)
+def _(model, work, theta, idx):
+    total = 0.0
+    for first in range(0, idx.size, BLOCK):
+        block = idx[first : first + BLOCK]
+        eta = _predictors(model, work, theta, block)
+        value = work.r[0, : block.size]
+        log_density(model.family, eta, model.y, block, value)
+        _weigh(model, block, value)
+        total += value.sum()
+    return total
+
+
+@add_prior_gradient.register(GLM)
+def _(model, work, theta, out):
+    for j in range(theta.size):
+        out[j] -= model.prior_precision * theta[j]
+
+
+@log_prior.register(GLM)
+def _(model, work, theta):
+    total = 0.0
+    for j in range(theta.size):
+        total -= 0.5 * model.prior_precision * theta[j] * theta[j]
+    return total
+
+
+@add_prior_hessian_diagonal.register(GLM)
+def _(model, work, theta, out):
+    out += model.prior_precision
+
+
+@add_hessian.register(GLM)
+def _(model, work, theta, idx, scale, out):
+    p = shape_rows(model.rows)[1]
+    size = p + int(model.intercept)
+    for first in range(0, idx.size, BLOCK):
+        block = idx[first : first + BLOCK]
+        eta = _predictors(model, work, theta, block)
+        w = work.r[0, : block.size]
+        for k in range(model.n_outputs):
+            for m in range(model.n_outputs):
+                curvature(model.family, eta, k, m, w)
+                _weigh(model, block, w)
+                w *= scale
+                part = out[k * size : (k + 1) * size, m * size : (m + 1) * size]
+                add_outer_rows(model.rows, block, w, part[:p, :p])
+                if model.intercept:
+                    border = np.zeros(p, out.dtype)
+                    add_rows(model.rows, block, w, border)
+                    part[p, :p] += border
+                    part[:p, p] += border
+                    part[p, p] += w.sum()
+
+
+@add_hessian_diagonal.register(GLM)
+def _(model, work, theta, idx, scale, out):
+    p = shape_rows(model.rows)[1]
+    size = p + int(model.intercept)
+    for first in range(0, idx.size, BLOCK):
+        block = idx[first : first + BLOCK]
+        eta = _predictors(model, work, theta, block)
+        w = work.r[0, : block.size]
+        for k in range(model.n_outputs):
+            curvature(model.family, eta, k, k, w)
+            _weigh(model, block, w)
+            w *= scale
+            add_squared_rows(model.rows, block, w, out[k * size : k * size + p])
+            if model.intercept:
+                out[k * size + p] += w.sum()
+
+
+@helper
+def _predictors(model, work, theta, block):
+    p = shape_rows(model.rows)[1]
+    size = p + int(model.intercept)
+    for k in range(model.n_outputs):
+        eta = work.eta[k, : block.size]
+        dot_rows(model.rows, block, theta[k * size : k * size + p], eta)
+        if model.intercept:
+            eta += theta[k * size + p]
+    return work.eta[:, : block.size]
+
+
+@helper
+def _residuals(model, work, theta, block):
+    eta = _predictors(model, work, theta, block)
+    r = work.r[:, : block.size]
+    score(model.family, eta, model.y, block, r)
+    for k in range(model.n_outputs):
+        _weigh(model, block, r[k])
+    return r
+
+
+@helper
+def _weigh(model, block, values):
+    if model.weights.size > 0:
+        for b in range(block.size):
+            values[b] *= model.weights[block[b]]
+
+
+@helper
+def _add_block(model, block, r, scale, out):
+    p = shape_rows(model.rows)[1]
+    size = p + int(model.intercept)
+    for k in range(model.n_outputs):
+        for b in range(block.size):
+            r[k, b] *= scale
+        add_rows(model.rows, block, r[k], out[k * size : k * size + p])
+        if model.intercept:
+            out[k * size + p] += r[k].sum()
+
+
+@entry_point
+def _fill_residuals(digest):
+    def fill_residuals(model, work, theta, out):
+        digest  # noqa: B018
+        idx = each_row()
+        for first in range(0, n_rows(model), BLOCK):
+            block = fill_rows(idx[:BLOCK], first, n_rows(model))
+            out[:, first : first + block.size] = _residuals(model, work, theta, block)
+
+    return fill_residuals

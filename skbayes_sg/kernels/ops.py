@@ -1,0 +1,459 @@
+"""The protocol: every generic operation, its contract and its conventions.
+
+A chain joins a *sampler*, a *gradient estimator* and a *model*. Each is a NamedTuple
+of settings and data (never written to while a chain runs) beside a NamedTuple of
+arrays that belong to one chain alone: the sampler's **state**, the estimator's
+**memory** and the model's **work**. Behaviour is added from outside, by registering a
+function on one of the operations below::
+
+    @step.register(SGLD)
+    def _(sampler, state, target, h, rng): ...
+
+An operation is an ordinary `functools.singledispatch` function that numba can compile
+too, so the same source runs with and without the compiler.
+
+Conventions
+-----------
+- ``g`` is the (estimated) gradient of the **log posterior**; never of a loss or a mean.
+  Likelihood terms are scaled by N/n, the prior enters once, and a row's weight
+  multiplies its log-likelihood.
+- One step size ``h``: a step drifts by h/2 and adds noise of variance h. A sampler whose
+  own paper differs says how it converts.
+- ``theta`` is a flat vector in the model's coordinates, ``position`` (phi) the vector
+  that the sampler moves: theta = center + L phi. A constant preconditioner L L' is this
+  change of variables, so no sampler knows of it.
+- ``out`` is written in place and comes last. All arrays of a chain have the model's
+  dtype, are allocated before the loop, and nothing is allocated inside it.
+- Row indices are int32. One `numpy.random.Generator` serves one chain.
+"""
+
+import functools
+import hashlib
+import pathlib
+import warnings
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numba import types
+from numba.extending import overload, register_jitable
+
+# Everything that fastmath offers but nnan and ninf: divergence checks need NaN and Inf.
+OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
+
+_OPERATIONS = []
+
+
+def _python_class(numba_type):
+    if isinstance(numba_type, types.BaseNamedTuple):
+        return numba_type.instance_class
+    if isinstance(numba_type, types.Array):
+        return np.ndarray
+    raise numba.TypingError(f"operations dispatch on NamedTuples, not {numba_type}")
+
+
+def kernel_op(contract):
+    """Make `contract` a generic operation on its first argument, for numba as well."""
+    op = functools.singledispatch(contract)
+    _OPERATIONS.append(op)
+
+    # strict=False: the arguments' names may differ between implementations.
+    @overload(op, strict=False, jit_options=OPTIONS)
+    def _(*args):
+        return op.dispatch(_python_class(args[0]))
+
+    return op
+
+
+def python_op(contract):
+    """Make `contract` a generic operation that is called outside the loop only."""
+    op = functools.singledispatch(contract)
+    _OPERATIONS.append(op)
+    return op
+
+
+helper = register_jitable(**OPTIONS)  # a plain function that kernels may call
+
+
+_PACKAGE = pathlib.Path(__file__).parent
+
+
+@functools.cache
+def _package_digest():
+    digest = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def source_digest():
+    """Digest of all code that a compiled entry may have inlined.
+
+    Numba invalidates a cached function by the time stamp of its own file only. The
+    digest covers every file of this package and the files of components registered
+    from elsewhere (the code itself where there is no file).
+    """
+    foreign = set()
+    for op in _OPERATIONS:
+        for function in op.registry.values():
+            code = function.__code__
+            path = pathlib.Path(code.co_filename)
+            if _PACKAGE in path.parents:
+                continue
+            try:
+                foreign.add(path.read_bytes())
+            except OSError:
+                foreign.add(repr((code.co_code, code.co_consts)).encode())
+    digest = hashlib.sha256(_package_digest().encode())
+    for source in sorted(foreign):
+        digest.update(source)
+    return digest.hexdigest()
+
+
+def compiled(function):
+    """Compile `function` with the disk cache, or without one where none is writable."""
+    try:
+        return numba.njit(function, cache=True, **OPTIONS)
+    except RuntimeError:  # numba: "no locator available"
+        warnings.warn(
+            "numba finds no writable cache directory, so every process compiles again; "
+            "set NUMBA_CACHE_DIR to a writable folder to avoid this",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return numba.njit(function, **OPTIONS)
+
+
+def entry_point(factory):
+    """Turn ``factory(digest) -> function`` into a compiled function of current code.
+
+    The function that the factory returns must refer to `digest`: captured values are
+    part of numba's cache key, so an edit of any component reaches every process.
+    """
+
+    @functools.cache
+    def build(digest):
+        return compiled(factory(digest))
+
+    @functools.wraps(factory)
+    def call(*args):
+        return build(source_digest())(*args)
+
+    call.dispatcher = lambda: build(source_digest())
+    return call
+
+
+def typed(component):
+    """Return the component as kernels expect it, so that equal kinds compile once.
+
+    Numbers become what their annotation says, arrays read-only views (no component is
+    written to while a chain runs, and memory-mapped or frozen input stays as it is).
+    """
+    kinds = {int: int, float: float, bool: bool}
+    fields = {}
+    for name, note in type(component).__annotations__.items():
+        value = getattr(component, name)
+        if note in kinds:
+            value = kinds[note](value)
+        elif isinstance(value, np.ndarray):
+            value = np.asarray(value).view()
+            value.flags.writeable = False
+        elif hasattr(value, "_fields"):
+            value = typed(value)
+        fields[name] = value
+    return component._replace(**fields)
+
+
+def implements(op, component):
+    """Whether `component` has its own implementation of `op`."""
+    return op.dispatch(type(component)) is not op.dispatch(object)
+
+
+def missing(op, component):
+    """Return the error of an operation that `component` lacks."""
+    return NotImplementedError(
+        f"{type(component).__name__} does not implement {op.__name__}()"
+    )
+
+
+# Models
+@kernel_op
+def n_parameters(model):
+    """Return the length of theta."""
+    raise NotImplementedError
+
+
+@kernel_op
+def n_rows(model):
+    """Return N, the number of rows (independent likelihood terms)."""
+    raise NotImplementedError
+
+
+@kernel_op
+def add_gradient(model, work, theta, idx, scale, out):
+    """Add scale * sum of grad log f(y_i | theta) over the rows i in `idx` to `out`."""
+    raise NotImplementedError
+
+
+@kernel_op
+def add_prior_gradient(model, work, theta, out):
+    """Add grad log p(theta) to `out`."""
+    raise NotImplementedError
+
+
+@kernel_op
+def log_likelihood(model, work, theta, idx):
+    """Return the sum of log f(y_i | theta) over the rows in `idx`."""
+    raise NotImplementedError
+
+
+@kernel_op
+def log_prior(model, work, theta):
+    """Return log p(theta), up to a constant."""
+    raise NotImplementedError
+
+
+@kernel_op
+def add_difference(model, work, theta, anchor, idx, scale, out):
+    """Add scale * sum over `idx` of grad log f_i(theta) - grad log f_i(anchor).
+
+    `anchor` is what `init_anchor` returned; here, the anchor point itself.
+    """
+    add_gradient(model, work, theta, idx, scale, out)
+    add_gradient(model, work, anchor, idx, -scale, out)
+
+
+@kernel_op
+def add_hessian(model, work, theta, idx, scale, out):
+    """Add -scale * Hessian of the log-likelihood of the rows in `idx` to (d, d) `out`."""
+    raise NotImplementedError
+
+
+@kernel_op
+def add_hessian_diagonal(model, work, theta, idx, scale, out):
+    """Add the diagonal of what `add_hessian` adds to (d,) `out`."""
+    raise NotImplementedError
+
+
+@kernel_op
+def add_prior_hessian_diagonal(model, work, theta, out):
+    """Add the diagonal of -Hessian of log p(theta) to (d,) `out`."""
+    raise NotImplementedError
+
+
+@kernel_op
+def refresh(model, target, position, rng):
+    """Update hyperparameters in ``target.work`` given the parameters, after each step.
+
+    The default does nothing; a model with conjugate conditionals draws them here, from
+    ``locate(target, position)``.
+    """
+
+
+@kernel_op
+def n_recorded(model):
+    """Return the length of a recorded draw; theta alone unless a model says more."""
+    return n_parameters(model)
+
+
+@kernel_op
+def record(model, work, theta, out):
+    """Write one draw to `out`."""
+    out[:] = theta
+
+
+# Gradient estimators
+@kernel_op
+def estimate(gradient, memory, model, work, theta, rng, out):
+    """Write an unbiased estimate of grad log p(theta | data) to `out`."""
+    raise NotImplementedError
+
+
+# Coordinates
+@kernel_op
+def to_theta(coordinates, position, out):
+    """Write theta = center + L position to `out`."""
+    raise NotImplementedError
+
+
+@kernel_op
+def pull_back(coordinates, g, out):
+    """Write L' g, the gradient with respect to the position, to `out`."""
+    raise NotImplementedError
+
+
+# Schedules
+@kernel_op
+def step_size_at(schedule, t):
+    """Return the step size h of iteration t = 0, 1, ..."""
+    raise NotImplementedError
+
+
+# Samplers
+@kernel_op
+def step(sampler, state, target, h, rng):
+    """Move ``state.position`` by one iteration of step size h, in place."""
+    raise NotImplementedError
+
+
+# Outside the loop, Python only
+class NoWork(NamedTuple):
+    """The work of a model that needs none."""
+
+    nothing: int = 0
+
+
+@python_op
+def init_work(model):
+    """Allocate the model's private arrays of one chain (buffers, hyperparameters)."""
+    return NoWork()
+
+
+@python_op
+def parameter_dtype(model):
+    """Return the dtype of theta and of all arrays of a chain."""
+    return np.dtype(np.float64)
+
+
+@python_op
+def is_log_concave(model):
+    """Whether the log posterior is smooth and concave, so that it has one mode."""
+    return False
+
+
+@python_op
+def to_position(coordinates, theta):
+    """Return the position of `theta`, the inverse of `to_theta`."""
+    raise missing(to_position, coordinates)
+
+
+@python_op
+def position_scale(coordinates, theta_scale):
+    """Return the sds of the position where those of theta are `theta_scale`."""
+    raise missing(position_scale, coordinates)
+
+
+@python_op
+def init_state(sampler, position, rng):
+    """Allocate a chain's state; its field ``position`` is a copy of `position`."""
+    raise missing(init_state, sampler)
+
+
+@python_op
+def prepare(gradient, model):
+    """Return the estimator with what all chains share, computed once from the data."""
+    return gradient
+
+
+@python_op
+def init_memory(gradient, model, theta, rng):
+    """Allocate what a gradient estimator keeps between the steps of one chain."""
+    raise missing(init_memory, gradient)
+
+
+@python_op
+def init_anchor(model, work, theta):
+    """Return what `add_difference` needs to know of the anchor point `theta`."""
+    return theta.copy()
+
+
+@python_op
+def stable_step(sampler):
+    """Return the largest step size that is stable where the curvature is 1."""
+    raise missing(stable_step, sampler)
+
+
+@python_op
+def accurate_step(sampler, noise, tolerance):
+    """Return the step size to use where the curvature is 1.
+
+    The largest one whose stationary variance is within a factor of 1 + `tolerance` of
+    the truth, given gradient estimates of variance `noise`, and well inside the
+    sampler's stability limit.
+    """
+    raise missing(accurate_step, sampler)
+
+
+@python_op
+def relaxation(sampler, h):
+    """Return the iterations in which autocorrelation falls by e, at curvature 1."""
+    raise missing(relaxation, sampler)
+
+
+@python_op
+def sampler_stats(sampler, state):
+    """Return a dict of what a finished chain has to report, acceptance for instance."""
+    return {}
+
+
+class Target(NamedTuple):
+    """What a sampler sees: a posterior over positions, with noisy gradients."""
+
+    model: NamedTuple
+    work: NamedTuple
+    gradient: NamedTuple
+    memory: NamedTuple
+    coordinates: NamedTuple
+    inverse_temperature: float
+    theta: np.ndarray  # (d,) buffer: the last located parameters
+    g: np.ndarray  # (d,) buffer: the gradient at theta
+    noise: NamedTuple  # GradientNoise
+
+
+class GradientNoise(NamedTuple):
+    """Running estimate of the gradient's variance V, per coordinate of the position.
+
+    Two estimates at one position differ by twice their variance in the mean square, for
+    any estimator: V = E (g1 - g2)^2 / 2.
+    """
+
+    variance: np.ndarray  # (d,) V, the running estimate
+    removed: np.ndarray  # (d,) V if noise correction is on, else 0
+    count: np.ndarray  # (1,) measurements so far
+    pair: np.ndarray  # (2, d) buffer
+    corrects: bool
+
+
+@helper
+def locate(target, position):
+    """Return theta of `position`, in the target's buffer."""
+    to_theta(target.coordinates, position, target.theta)
+    return target.theta
+
+
+@helper
+def gradient_at(target, position, rng, out):
+    """Write a fresh estimate of the gradient at `position` to `out`."""
+    theta = locate(target, position)
+    estimate(
+        target.gradient, target.memory, target.model, target.work, theta, rng, target.g
+    )
+    pull_back(target.coordinates, target.g, out)
+    if target.inverse_temperature != 1.0:
+        out *= target.inverse_temperature
+
+
+@helper
+def noise_sd(target, j, variance, c):
+    """Return the sd of the noise to inject into coordinate j.
+
+    A step that adds ``c * g`` already carries noise of variance c^2 V from the
+    minibatch; with noise correction it is taken off, down to zero at the least.
+    """
+    return np.sqrt(max(variance - c * c * target.noise.removed[j], 0.0))
+
+
+@helper
+def measure_noise(target, position, rng):
+    """Update the estimate of the gradient's variance with a fresh pair of gradients."""
+    noise = target.noise
+    first, second = noise.pair[0], noise.pair[1]
+    gradient_at(target, position, rng, first)
+    gradient_at(target, position, rng, second)
+    noise.count[0] += 1.0
+    weight = max(1.0 / noise.count[0], 0.01)  # a mean first, then a slow memory
+    for j in range(position.size):
+        difference = first[j] - second[j]
+        noise.variance[j] += weight * (0.5 * difference**2 - noise.variance[j])
+        if noise.corrects:
+            noise.removed[j] = noise.variance[j]

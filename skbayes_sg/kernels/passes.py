@@ -1,0 +1,94 @@
+"""Compiled passes over all rows: log posterior, gradient and curvature at one point."""
+
+import numpy as np
+
+from skbayes_sg.kernels.minibatch import INDEX
+from skbayes_sg.kernels.ops import (
+    add_gradient,
+    add_hessian,
+    add_hessian_diagonal,
+    add_prior_gradient,
+    entry_point,
+    helper,
+    log_likelihood,
+    log_prior,
+    n_rows,
+)
+
+BLOCK = 1024
+
+
+@helper
+def each_row():
+    """Return a buffer for `fill_rows`."""
+    return np.empty(BLOCK, INDEX)
+
+
+@helper
+def fill_rows(buffer, first, n):
+    """Return the row indices from `first` on, at most a buffer of them, in `buffer`."""
+    count = min(buffer.size, n - first)
+    for k in range(count):
+        buffer[k] = first + k
+    return buffer[:count]
+
+
+@entry_point
+def log_posterior(digest):
+    """Return log p(theta | data) up to a constant and write its gradient to `out`."""
+
+    def log_posterior(model, work, theta, out):
+        digest  # noqa: B018
+        out[:] = 0.0
+        add_prior_gradient(model, work, theta, out)
+        value = log_prior(model, work, theta)
+        idx = each_row()
+        for first in range(0, n_rows(model), idx.size):
+            rows = fill_rows(idx, first, n_rows(model))
+            add_gradient(model, work, theta, rows, 1.0, out)
+            value += log_likelihood(model, work, theta, rows)
+        return value
+
+    return log_posterior
+
+
+@entry_point
+def likelihood_gradient(digest):
+    """Add the gradient of the log-likelihood at theta to `out`."""
+
+    def likelihood_gradient(model, work, theta, out):
+        digest  # noqa: B018
+        idx = each_row()
+        for first in range(0, n_rows(model), idx.size):
+            rows = fill_rows(idx, first, n_rows(model))
+            add_gradient(model, work, theta, rows, 1.0, out)
+
+    return likelihood_gradient
+
+
+@entry_point
+def hessian(digest):
+    """Add the Hessian of -log-likelihood at theta to (d, d) `out`."""
+
+    def hessian(model, work, theta, out):
+        digest  # noqa: B018
+        idx = each_row()
+        for first in range(0, n_rows(model), idx.size):
+            rows = fill_rows(idx, first, n_rows(model))
+            add_hessian(model, work, theta, rows, 1.0, out)
+
+    return hessian
+
+
+@entry_point
+def hessian_diagonal(digest):
+    """Add the diagonal of the Hessian of -log-likelihood at theta to (d,) `out`."""
+
+    def hessian_diagonal(model, work, theta, out):
+        digest  # noqa: B018
+        idx = each_row()
+        for first in range(0, n_rows(model), idx.size):
+            rows = fill_rows(idx, first, n_rows(model))
+            add_hessian_diagonal(model, work, theta, rows, 1.0, out)
+
+    return hessian_diagonal

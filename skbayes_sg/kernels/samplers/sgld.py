@@ -1,0 +1,63 @@
+"""Stochastic gradient Langevin dynamics (Welling & Teh, 2011).
+
+    phi <- phi + h/2 g + sqrt(h) xi,    xi ~ N(0, I),    g ~ grad log p(phi | data)
+
+With the full gradient this is the unadjusted Langevin algorithm (ULA).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayes_sg.kernels.ops import (
+    accurate_step,
+    gradient_at,
+    init_state,
+    noise_sd,
+    relaxation,
+    stable_step,
+    step,
+)
+
+
+class SGLD(NamedTuple):
+    """Euler steps of the overdamped Langevin diffusion."""
+
+
+class LangevinState(NamedTuple):
+    """Position and gradient."""
+
+    position: np.ndarray  # (d,) phi
+    g: np.ndarray  # (d,)
+
+
+@init_state.register(SGLD)
+def _(sampler, position, rng):
+    return LangevinState(position.copy(), np.zeros_like(position))
+
+
+@step.register(SGLD)
+def _(sampler, state, target, h, rng):
+    phi, g = state.position, state.g
+    gradient_at(target, phi, rng, g)
+    for j in range(phi.size):
+        xi = rng.standard_normal()
+        phi[j] += 0.5 * h * g[j] + noise_sd(target, j, h, 0.5 * h) * xi
+
+
+@stable_step.register(SGLD)
+def _(sampler):
+    return 4.0
+
+
+@accurate_step.register(SGLD)
+def _(sampler, noise, tolerance):
+    # Stationary variance (1 + h V / 4) / (1 - h / 4) = 1 + tolerance.
+    return min(1.0, 4.0 * tolerance / (1.0 + tolerance + noise))
+
+
+@relaxation.register(SGLD)
+def _(sampler, h):
+    # The lag-one autocorrelation is 1 - h/2.
+    return -1.0 / math.log(max(abs(1.0 - 0.5 * h), math.exp(-1.0)))
