@@ -6,13 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-
 
 @pytest.fixture(scope="session")
-def data_dir():
+def data_dir(pytestconfig):
     """Folder of the real data sets, which are not part of the repository."""
-    path = Path(os.environ.get("SKBAYES_SG_DATA", ROOT.parent / "shared" / "data"))
+    default = pytestconfig.rootpath.parent / "shared" / "data"
+    path = Path(os.environ.get("SKBAYES_SG_DATA", default))
     if not path.is_dir():
         pytest.skip(f"no data sets in {path}; set SKBAYES_SG_DATA to their folder")
     return path

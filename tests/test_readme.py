@@ -2,11 +2,9 @@
 
 import re
 
-from tests.conftest import ROOT
 
-
-def test_example_runs(capsys):
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_example_runs(pytestconfig, capsys):
+    text = (pytestconfig.rootpath / "README.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     exec(example, {})
     assert capsys.readouterr().out

@@ -1,0 +1,28 @@
+"""Everything exported is on the API page and shows how it is used."""
+
+import importlib
+import inspect
+
+import pytest
+
+EXPORTS = [
+    getattr(module, name)
+    for module in map(
+        importlib.import_module,
+        ["skbayes_sg", "skbayes_sg.datasets", "skbayes_sg.metrics"],
+    )
+    for name in module.__all__
+]
+PUBLIC = [obj for obj in EXPORTS if inspect.isclass(obj) or inspect.isfunction(obj)]
+
+
+@pytest.mark.parametrize("obj", PUBLIC, ids=lambda obj: obj.__name__)
+def test_is_on_the_api_page(obj, pytestconfig):
+    page = (pytestconfig.rootpath / "doc" / "api.rst").read_text(encoding="utf-8")
+    assert f"   {obj.__name__}\n" in page
+
+
+@pytest.mark.parametrize("obj", PUBLIC, ids=lambda obj: obj.__name__)
+def test_shows_its_use(obj):
+    if not (inspect.isclass(obj) and issubclass(obj, Exception)):
+        assert ">>> " in inspect.getdoc(obj)
