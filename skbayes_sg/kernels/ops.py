@@ -29,7 +29,10 @@ Conventions
 
 import functools
 import hashlib
+import inspect
 import pathlib
+import sys
+import sysconfig
 import warnings
 from typing import NamedTuple
 
@@ -75,39 +78,55 @@ def python_op(contract):
 helper = register_jitable(**OPTIONS)  # a plain function that kernels may call
 
 
-_PACKAGE = pathlib.Path(__file__).parent
+def _component_classes(values):
+    for value in values:
+        if hasattr(value, "_fields"):
+            yield type(value)
+            yield from _component_classes(value)
+
+
+def _imported(module):
+    """Yield `module` and all it imports, but for what is installed elsewhere."""
+    pending, seen = [module], set()
+    while pending:
+        module = pending.pop()
+        path = getattr(module, "__file__", None)
+        if module in seen or path is None:
+            continue
+        if not module.__name__.startswith("skbayes_sg") and path.startswith(_INSTALLED):
+            continue
+        seen.add(module)
+        yield module
+        for value in vars(module).values():
+            name = getattr(value, "__module__", None)
+            pending.append(value if inspect.ismodule(value) else sys.modules.get(name))
+
+
+_INSTALLED = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "purelib")})
 
 
 @functools.cache
-def _package_digest():
+def _digest(classes):
+    sources = set()
+    for op in _OPERATIONS:
+        for function in {op.dispatch(cls) for cls in classes} - {op.dispatch(object)}:
+            sources.add(repr(function.__code__.co_code).encode())  # no file: notebooks
+            for module in _imported(sys.modules.get(function.__module__)):
+                sources.add(pathlib.Path(module.__file__).read_bytes())
     digest = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        digest.update(path.read_bytes())
+    for source in sorted(sources):
+        digest.update(hashlib.sha256(source).digest())
     return digest.hexdigest()
 
 
-def source_digest():
-    """Digest of all code that a compiled entry may have inlined.
+def source_digest(values):
+    """Return a digest of all code that a compiled entry called with `values` may inline.
 
     Numba invalidates a cached function by the time stamp of its own file only. The
-    digest covers every file of this package and the files of components registered
-    from elsewhere (the code itself where there is no file).
+    digest covers the file of every implementation that the components among `values`
+    bring along, wherever it was registered from, and what those files import.
     """
-    foreign = set()
-    for op in _OPERATIONS:
-        for function in op.registry.values():
-            code = function.__code__
-            path = pathlib.Path(code.co_filename)
-            if _PACKAGE in path.parents:
-                continue
-            try:
-                foreign.add(path.read_bytes())
-            except OSError:
-                foreign.add(repr((code.co_code, code.co_consts)).encode())
-    digest = hashlib.sha256(_package_digest().encode())
-    for source in sorted(foreign):
-        digest.update(source)
-    return digest.hexdigest()
+    return _digest(frozenset(_component_classes(values)) | {np.ndarray})
 
 
 def compiled(function):
@@ -137,9 +156,9 @@ def entry_point(factory):
 
     @functools.wraps(factory)
     def call(*args):
-        return build(source_digest())(*args)
+        return build(source_digest(args))(*args)
 
-    call.dispatcher = lambda: build(source_digest())
+    call.dispatcher = lambda *args: build(source_digest(args))
     return call
 
 

@@ -1,0 +1,170 @@
+"""Settings that nobody should have to choose: coordinates, minibatch size, step size.
+
+All follow from three facts about the posterior at its mode: its curvature, the variance
+of the gradient estimates, and the law of the sampler's own step (`accurate_step`).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cholesky, eigvalsh, solve_triangular
+
+from skbayes_sg.inference.chains import curvature_diagonal
+from skbayes_sg.kernels.coordinates import Dense, Diagonal, Identity
+from skbayes_sg.kernels.engine import estimate_gradient
+from skbayes_sg.kernels.ops import (
+    accurate_step,
+    add_prior_hessian_diagonal,
+    init_memory,
+    init_work,
+    n_rows,
+    parameter_dtype,
+    prepare,
+    relaxation,
+    stable_step,
+    typed,
+)
+from skbayes_sg.kernels.passes import hessian, log_posterior
+
+TOLERANCE = 0.04  # relative error of a posterior variance that a step may cause
+MAX_DENSE = 500  # parameters up to which the whole Hessian is used
+PILOT_SIZE = 1000  # rows in the minibatches that measure the gradient noise
+PILOT_DRAWS = 128
+MAX_BURN_IN = 10_000
+MAX_THIN = 100
+
+
+class Geometry(NamedTuple):
+    """The posterior around its mode, as a sampler in `coordinates` meets it."""
+
+    mode: np.ndarray  # (d,)
+    coordinates: NamedTuple
+    smallest: float  # curvatures of -log p in the sampler's coordinates
+    largest: float
+    curvatures: np.ndarray  # (d,) diagonal of the same Hessian
+    theta_sd: np.ndarray  # (d,) rough posterior sds of the parameters
+    factor: np.ndarray  # (d,) or (d, d): F z is a rough draw of theta - mode
+
+
+def geometry(model, mode, preconditioner="auto"):
+    """Measure the posterior at `mode` and choose coordinates.
+
+    `preconditioner` is "dense" (whitened by the Hessian), "diagonal" (scaled by its
+    diagonal), "none", or "auto": dense up to `MAX_DENSE` parameters.
+    """
+    model, d, dtype = typed(model), mode.size, parameter_dtype(model)
+    diagonal = curvature_diagonal(model, mode)
+    sd = 1.0 / np.sqrt(diagonal)
+    if preconditioner == "auto":
+        preconditioner = "dense" if d <= MAX_DENSE else "diagonal"
+    scaled = None
+    if d <= MAX_DENSE or preconditioner == "dense":
+        scaled = _hessian(model, mode) * np.outer(sd, sd)  # unit diagonal
+        root = cholesky(scaled, lower=True)
+        factor = sd[:, None] * solve_triangular(root, np.eye(d), lower=True).T
+        theta_sd = np.sqrt((factor**2).sum(axis=1))
+    else:
+        factor, theta_sd = sd, sd
+    if preconditioner == "dense":
+        coordinates = Dense(mode.astype(dtype), factor.astype(dtype))
+        return Geometry(mode, coordinates, 1.0, 1.0, np.ones(d), theta_sd, factor)
+    if preconditioner == "diagonal":
+        unit, coordinates = sd, Diagonal(mode.astype(dtype), sd.astype(dtype))
+    else:
+        unit, coordinates = np.ones(d), Identity()
+    if scaled is not None:
+        values = eigvalsh(scaled * np.outer(unit / sd, unit / sd))
+        smallest, largest = max(values[0], 1e-12 * values[-1]), values[-1]
+    else:
+        largest = _power_iteration(model, mode, unit)
+        smallest = min(unit**2 * diagonal)
+    curvatures = unit**2 * diagonal
+    return Geometry(mode, coordinates, smallest, largest, curvatures, theta_sd, factor)
+
+
+def gradient_noise(model, gradient, where, seed):
+    """Return the variance of gradient estimates at typical draws, per coordinate.
+
+    In the sampler's coordinates, divided by the curvature there: (d,).
+    """
+    rng = np.random.default_rng(seed)
+    dtype, d = parameter_dtype(model), where.mode.size
+    z = rng.standard_normal((PILOT_DRAWS, d))
+    offset = z @ where.factor.T if where.factor.ndim == 2 else z * where.factor
+    thetas = np.repeat((where.mode + offset).astype(dtype), 2, axis=0)
+    out = np.empty_like(thetas)
+    gradient = typed(prepare(gradient, model))
+    memory = init_memory(gradient, model, thetas[0], rng)
+    estimate_gradient(gradient, memory, model, init_work(model), thetas, rng, out)
+    difference = _pulled_back(where.coordinates, out[::2].astype(float) - out[1::2])
+    return 0.5 * np.mean(difference**2, axis=0) / where.curvatures
+
+
+def automatic_step(sampler, where, noise):
+    """Return the step size for gradient estimates of relative variance `noise`."""
+    return accurate_step(sampler, float(np.max(noise)), TOLERANCE) / where.largest
+
+
+def step_limit(sampler, where):
+    """Return the largest stable step size."""
+    return stable_step(sampler) / where.largest
+
+
+def automatic_batch_size(model, sampler, noise, pilot_size):
+    """Return the smallest minibatch that lets the sampler take its full step.
+
+    Below it, step and minibatch size trade off at equal cost per effective draw. The
+    variance of an estimate falls as (N - n) / (N n).
+    """
+    n = n_rows(model)
+    full = accurate_step(sampler, 0.0, TOLERANCE)
+    unit = float(np.max(noise)) / (1.0 / pilot_size - 1.0 / n)  # variance x size
+    low, high = 1, n
+    while low < high:
+        size = (low + high) // 2
+        if accurate_step(sampler, unit * (1.0 / size - 1.0 / n), TOLERANCE) < full:
+            low = size + 1
+        else:
+            high = size
+    return low
+
+
+def automatic_lengths(sampler, where, step_size):
+    """Return burn-in and thinning that forget the start and decorrelate the draws."""
+    tau = relaxation(sampler, step_size * where.largest) * where.largest
+    tau /= where.smallest
+    burn_in = min(MAX_BURN_IN, max(100, math.ceil(10 * tau)))
+    return burn_in, min(MAX_THIN, max(1, math.ceil(2 * tau)))
+
+
+def _hessian(model, theta):
+    out = np.zeros((theta.size, theta.size))
+    work, theta = init_work(model), theta.astype(parameter_dtype(model))
+    hessian(model, work, theta, out)
+    prior = np.zeros(theta.size)
+    add_prior_hessian_diagonal(model, work, theta, prior)
+    out[np.diag_indices_from(out)] += prior
+    return out
+
+
+def _power_iteration(model, mode, unit, n_iter=30):
+    """Return the largest eigenvalue of the Hessian in coordinates of scale `unit`."""
+    dtype, work = parameter_dtype(model), init_work(model)
+    v = np.random.default_rng(0).standard_normal(mode.size)
+    ahead, behind = np.empty(mode.size, dtype), np.empty(mode.size, dtype)
+    value = 0.0
+    for _ in range(n_iter):
+        v /= np.linalg.norm(v)
+        width = 1e-3 * math.sqrt(mode.size)
+        log_posterior(model, work, (mode + width * unit * v).astype(dtype), ahead)
+        log_posterior(model, work, (mode - width * unit * v).astype(dtype), behind)
+        v = unit * (behind.astype(float) - ahead) / (2 * width)
+        value = np.linalg.norm(v)
+    return 1.05 * value  # it approaches from below
+
+
+def _pulled_back(coordinates, g):
+    if isinstance(coordinates, Dense):
+        return g @ coordinates.factor
+    return g * coordinates.scale if isinstance(coordinates, Diagonal) else g
