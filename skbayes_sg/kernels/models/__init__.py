@@ -2,6 +2,9 @@
 
 from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import GLM
+from skbayes_sg.kernels.models.linear import Linear
 from skbayes_sg.kernels.models.logistic import Logistic, Softmax
+from skbayes_sg.kernels.models.mlp import MLP
+from skbayes_sg.kernels.models.poisson import Poisson
 
-__all__ = ["GLM", "GaussianMean", "Logistic", "Softmax"]
+__all__ = ["GLM", "GaussianMean", "Linear", "Logistic", "MLP", "Poisson", "Softmax"]

@@ -62,7 +62,7 @@ def _(family, eta, k, m, out):
         top, total = _normaliser(eta, b)
         p_k = math.exp(eta[k, b] - top) / total
         p_m = math.exp(eta[m, b] - top) / total
-        out[b] = p_k * (float(k == m) - p_m)
+        out[b] = p_k * (int(k == m) - p_m)
 
 
 @helper

@@ -1,0 +1,12 @@
+"""Fixtures of the kernel tests."""
+
+import pytest
+
+from skbayes_sg.kernels import ops
+
+
+@pytest.fixture
+def uncompiled(monkeypatch):
+    """Run the compiled entries as the plain Python functions that they are made of."""
+    monkeypatch.setattr(ops, "source_digest", lambda *_: "uncompiled")
+    monkeypatch.setattr(ops, "compiled", lambda function: function)

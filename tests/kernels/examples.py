@@ -1,0 +1,58 @@
+"""Small models of every kind, for tests that look at each row."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from skbayes_sg.kernels.models import (
+    GLM,
+    GaussianMean,
+    Linear,
+    Logistic,
+    Poisson,
+    Softmax,
+)
+from skbayes_sg.kernels.ops import typed
+from skbayes_sg.kernels.rows import CSRRows
+
+FAMILIES = {
+    "logistic": (Logistic(), 1, lambda rng, n: np.arange(n) % 2),
+    "softmax": (Softmax(), 3, lambda rng, n: np.arange(n) % 3),
+    "linear": (Linear(noise_precision=2.5), 1, lambda rng, n: rng.normal(size=n)),
+    "poisson": (Poisson(), 1, lambda rng, n: rng.poisson(1.5, n)),
+}
+MODELS = [*FAMILIES, "gaussian"]
+
+
+def csr(X):
+    """Return an array as sparse rows."""
+    matrix = sp.csr_array(X)
+    indices, indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int64)
+    return CSRRows(matrix.data, indices, indptr, X.shape[1])
+
+
+def features(rng, n, p):
+    """Return (n, p) features, a third of them zero, one row wholly so."""
+    X = rng.normal(size=(n, p)) * (rng.random((n, p)) > 1 / 3)
+    X[n // 2] = 0.0
+    return X
+
+
+def glm(
+    family, n=20, p=3, dtype=np.float64, sparse=False, weighted=False, intercept=True
+):
+    """Return a GLM of a named family on random data, the same at every call."""
+    rng = np.random.default_rng(n)
+    family, n_outputs, targets = FAMILIES[family]
+    X, y = features(rng, n, p).astype(dtype), targets(rng, n).astype(dtype)
+    weights = rng.uniform(0.5, 2.0, n if weighted else 0).astype(dtype)
+    rows = csr(X) if sparse else X
+    return typed(GLM(family, rows, y, weights, 0.7, intercept, n_outputs))
+
+
+def small_model(name, n=20):
+    """Return the model called `name` in `MODELS`."""
+    if name != "gaussian":
+        return glm(name, n, weighted=True)
+    rng = np.random.default_rng(n)
+    root = rng.normal(size=(3, 3))
+    return typed(GaussianMean(rng.normal(size=(n, 3)), root @ root.T + np.eye(3)))
