@@ -9,6 +9,7 @@ import joblib
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from skbayes_sg.inference.curvature import curvature_diagonal
 from skbayes_sg.inference.progress import Progress
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.engine import run_chain
@@ -16,7 +17,6 @@ from skbayes_sg.kernels.ops import (
     GradientNoise,
     Target,
     add_hessian_diagonal,
-    add_prior_hessian_diagonal,
     implements,
     init_memory,
     init_state,
@@ -31,7 +31,6 @@ from skbayes_sg.kernels.ops import (
     to_position,
     typed,
 )
-from skbayes_sg.kernels.passes import hessian_diagonal
 from skbayes_sg.kernels.schedules import Constant
 
 CHUNK_SECONDS = 0.05  # how long a chain computes before Python looks after it
@@ -284,16 +283,6 @@ def make_target(
         g=zeros[3],
         noise=noise,
     )
-
-
-def curvature_diagonal(model, theta):
-    """Return the diagonal of the Hessian of -log p at `theta`, (n_parameters,)."""
-    out = np.zeros(theta.size)
-    work = init_work(model)
-    theta = theta.astype(parameter_dtype(model))
-    hessian_diagonal(model, work, theta, out)
-    add_prior_hessian_diagonal(model, work, theta, out)
-    return out
 
 
 def _run_one(plan, chain, position, seed, draws, cancel, bar):

@@ -8,14 +8,18 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cholesky, eigvalsh, solve_triangular
+from scipy.linalg import eigvalsh
 
-from skbayes_sg.inference.chains import curvature_diagonal
+from skbayes_sg.inference.curvature import (
+    curvature_diagonal,
+    curvature_matrix,
+    largest_curvature,
+    whitening,
+)
 from skbayes_sg.kernels.coordinates import Dense, Diagonal, Identity
 from skbayes_sg.kernels.engine import estimate_gradient
 from skbayes_sg.kernels.ops import (
     accurate_step,
-    add_prior_hessian_diagonal,
     init_memory,
     init_work,
     n_rows,
@@ -25,7 +29,6 @@ from skbayes_sg.kernels.ops import (
     stable_step,
     typed,
 )
-from skbayes_sg.kernels.passes import hessian, log_posterior
 
 TOLERANCE = 0.04  # relative error of a posterior variance that a step may cause
 MAX_DENSE = 500  # parameters up to which the whole Hessian is used
@@ -46,6 +49,12 @@ class Geometry(NamedTuple):
     theta_sd: np.ndarray  # (d,) rough posterior sds of the parameters
     factor: np.ndarray  # (d,) or (d, d): F z is a rough draw of theta - mode
 
+    def rough_draws(self, rng, count):
+        """Return draws of the Gaussian approximation at the mode, (count, d)."""
+        z = rng.standard_normal((count, self.mode.size))
+        offset = z @ self.factor.T if self.factor.ndim == 2 else z * self.factor
+        return self.mode + offset
+
 
 def geometry(model, mode, preconditioner="auto"):
     """Measure the posterior at `mode` and choose coordinates.
@@ -54,32 +63,31 @@ def geometry(model, mode, preconditioner="auto"):
     diagonal), "none", or "auto": dense up to `MAX_DENSE` parameters.
     """
     model, d, dtype = typed(model), mode.size, parameter_dtype(model)
-    diagonal = curvature_diagonal(model, mode)
-    sd = 1.0 / np.sqrt(diagonal)
     if preconditioner == "auto":
         preconditioner = "dense" if d <= MAX_DENSE else "diagonal"
-    scaled = None
-    if d <= MAX_DENSE or preconditioner == "dense":
-        scaled = _hessian(model, mode) * np.outer(sd, sd)  # unit diagonal
-        root = cholesky(scaled, lower=True)
-        factor = sd[:, None] * solve_triangular(root, np.eye(d), lower=True).T
+    whole = d <= MAX_DENSE or preconditioner == "dense"
+    if whole:
+        matrix = curvature_matrix(model, mode)
+        diagonal, factor = np.diag(matrix), whitening(matrix)
         theta_sd = np.sqrt((factor**2).sum(axis=1))
     else:
-        factor, theta_sd = sd, sd
+        diagonal = curvature_diagonal(model, mode)
+        theta_sd = factor = 1.0 / np.sqrt(diagonal)
     if preconditioner == "dense":
         coordinates = Dense(mode.astype(dtype), factor.astype(dtype))
         return Geometry(mode, coordinates, 1.0, 1.0, np.ones(d), theta_sd, factor)
     if preconditioner == "diagonal":
-        unit, coordinates = sd, Diagonal(mode.astype(dtype), sd.astype(dtype))
+        unit = 1.0 / np.sqrt(diagonal)
+        coordinates = Diagonal(mode.astype(dtype), unit.astype(dtype))
     else:
         unit, coordinates = np.ones(d), Identity()
-    if scaled is not None:
-        values = eigvalsh(scaled * np.outer(unit / sd, unit / sd))
+    curvatures = unit**2 * diagonal
+    if whole:
+        values = eigvalsh(matrix * np.outer(unit, unit))
         smallest, largest = max(values[0], 1e-12 * values[-1]), values[-1]
     else:
-        largest = _power_iteration(model, mode, unit)
-        smallest = min(unit**2 * diagonal)
-    curvatures = unit**2 * diagonal
+        largest = largest_curvature(model, mode, unit)
+        smallest = curvatures.min()
     return Geometry(mode, coordinates, smallest, largest, curvatures, theta_sd, factor)
 
 
@@ -89,10 +97,8 @@ def gradient_noise(model, gradient, where, seed):
     In the sampler's coordinates, divided by the curvature there: (d,).
     """
     rng = np.random.default_rng(seed)
-    dtype, d = parameter_dtype(model), where.mode.size
-    z = rng.standard_normal((PILOT_DRAWS, d))
-    offset = z @ where.factor.T if where.factor.ndim == 2 else z * where.factor
-    thetas = np.repeat((where.mode + offset).astype(dtype), 2, axis=0)
+    thetas = where.rough_draws(rng, PILOT_DRAWS).astype(parameter_dtype(model))
+    thetas = np.repeat(thetas, 2, axis=0)
     out = np.empty_like(thetas)
     gradient = typed(prepare(gradient, model))
     memory = init_memory(gradient, model, thetas[0], rng)
@@ -136,32 +142,6 @@ def automatic_lengths(sampler, where, step_size):
     tau /= where.smallest
     burn_in = min(MAX_BURN_IN, max(100, math.ceil(10 * tau)))
     return burn_in, min(MAX_THIN, max(1, math.ceil(2 * tau)))
-
-
-def _hessian(model, theta):
-    out = np.zeros((theta.size, theta.size))
-    work, theta = init_work(model), theta.astype(parameter_dtype(model))
-    hessian(model, work, theta, out)
-    prior = np.zeros(theta.size)
-    add_prior_hessian_diagonal(model, work, theta, prior)
-    out[np.diag_indices_from(out)] += prior
-    return out
-
-
-def _power_iteration(model, mode, unit, n_iter=30):
-    """Return the largest eigenvalue of the Hessian in coordinates of scale `unit`."""
-    dtype, work = parameter_dtype(model), init_work(model)
-    v = np.random.default_rng(0).standard_normal(mode.size)
-    ahead, behind = np.empty(mode.size, dtype), np.empty(mode.size, dtype)
-    value = 0.0
-    for _ in range(n_iter):
-        v /= np.linalg.norm(v)
-        width = 1e-3 * math.sqrt(mode.size)
-        log_posterior(model, work, (mode + width * unit * v).astype(dtype), ahead)
-        log_posterior(model, work, (mode - width * unit * v).astype(dtype), behind)
-        v = unit * (behind.astype(float) - ahead) / (2 * width)
-        value = np.linalg.norm(v)
-    return 1.05 * value  # it approaches from below
 
 
 def _pulled_back(coordinates, g):

@@ -17,8 +17,8 @@ Conventions
 - ``g`` is the (estimated) gradient of the **log posterior**; never of a loss or a mean.
   Likelihood terms are scaled by N/n, the prior enters once, and a row's weight
   multiplies its log-likelihood.
-- One step size ``h``: a step drifts by h/2 and adds noise of variance h. A sampler whose
-  own paper differs says how it converts.
+- One step size ``h``: a step drifts by h/2 and adds noise of variance h. A sampler
+  whose own paper differs says how it converts.
 - ``theta`` is a flat vector in the model's coordinates, ``position`` (phi) the vector
   that the sampler moves: theta = center + L phi. A constant preconditioner L L' is this
   change of variables, so no sampler knows of it.
@@ -33,6 +33,7 @@ import inspect
 import pathlib
 import sys
 import sysconfig
+import types as python_types
 import warnings
 from typing import NamedTuple
 
@@ -116,15 +117,14 @@ def _digest(classes):
     digest = hashlib.sha256()
     for source in sorted(sources):
         digest.update(hashlib.sha256(source).digest())
-    return digest.hexdigest()
+    return digest.hexdigest()[:24]
 
 
 def source_digest(values):
-    """Return a digest of all code that a compiled entry called with `values` may inline.
+    """Return a digest of all code that an entry called with `values` may inline.
 
-    Numba invalidates a cached function by the time stamp of its own file only. The
-    digest covers the file of every implementation that the components among `values`
-    bring along, wherever it was registered from, and what those files import.
+    It covers the file of every implementation that the components among `values` bring
+    along, wherever it was registered from, and what those files import.
     """
     return _digest(frozenset(_component_classes(values)) | {np.ndarray})
 
@@ -143,18 +143,22 @@ def compiled(function):
         return numba.njit(function, **OPTIONS)
 
 
-def entry_point(factory):
-    """Turn ``factory(digest) -> function`` into a compiled function of current code.
+def entry_point(function):
+    """Compile `function` for the components it is called with.
 
-    The function that the factory returns must refer to `digest`: captured values are
-    part of numba's cache key, so an edit of any component reaches every process.
+    Numba names a cache file after the function, and invalidates it by the time stamp of
+    the function's own file only. The digest of all sources in play is made part of the
+    name, so that an edit of any component reaches every process.
     """
 
     @functools.cache
     def build(digest):
-        return compiled(factory(digest))
+        copy = python_types.FunctionType(function.__code__, function.__globals__)
+        copy.__qualname__ = f"{function.__name__}.{digest}"
+        copy.__module__ = function.__module__
+        return compiled(copy)
 
-    @functools.wraps(factory)
+    @functools.wraps(function)
     def call(*args):
         return build(source_digest(args))(*args)
 
@@ -244,7 +248,7 @@ def add_difference(model, work, theta, anchor, idx, scale, out):
 
 @kernel_op
 def add_hessian(model, work, theta, idx, scale, out):
-    """Add -scale * Hessian of the log-likelihood of the rows in `idx` to (d, d) `out`."""
+    """Add -scale * Hessian of the log-likelihood of rows `idx` to (d, d) `out`."""
     raise NotImplementedError
 
 

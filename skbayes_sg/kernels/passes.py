@@ -34,61 +34,41 @@ def fill_rows(buffer, first, n):
 
 
 @entry_point
-def log_posterior(digest):
+def log_posterior(model, work, theta, out):
     """Return log p(theta | data) up to a constant and write its gradient to `out`."""
-
-    def log_posterior(model, work, theta, out):
-        digest  # noqa: B018
-        out[:] = 0.0
-        add_prior_gradient(model, work, theta, out)
-        value = log_prior(model, work, theta)
-        idx = each_row()
-        for first in range(0, n_rows(model), idx.size):
-            rows = fill_rows(idx, first, n_rows(model))
-            add_gradient(model, work, theta, rows, 1.0, out)
-            value += log_likelihood(model, work, theta, rows)
-        return value
-
-    return log_posterior
+    out[:] = 0.0
+    add_prior_gradient(model, work, theta, out)
+    value = log_prior(model, work, theta)
+    idx = each_row()
+    for first in range(0, n_rows(model), idx.size):
+        rows = fill_rows(idx, first, n_rows(model))
+        add_gradient(model, work, theta, rows, 1.0, out)
+        value += log_likelihood(model, work, theta, rows)
+    return value
 
 
 @entry_point
-def likelihood_gradient(digest):
+def likelihood_gradient(model, work, theta, out):
     """Add the gradient of the log-likelihood at theta to `out`."""
-
-    def likelihood_gradient(model, work, theta, out):
-        digest  # noqa: B018
-        idx = each_row()
-        for first in range(0, n_rows(model), idx.size):
-            rows = fill_rows(idx, first, n_rows(model))
-            add_gradient(model, work, theta, rows, 1.0, out)
-
-    return likelihood_gradient
+    idx = each_row()
+    for first in range(0, n_rows(model), idx.size):
+        rows = fill_rows(idx, first, n_rows(model))
+        add_gradient(model, work, theta, rows, 1.0, out)
 
 
 @entry_point
-def hessian(digest):
+def hessian(model, work, theta, out):
     """Add the Hessian of -log-likelihood at theta to (d, d) `out`."""
-
-    def hessian(model, work, theta, out):
-        digest  # noqa: B018
-        idx = each_row()
-        for first in range(0, n_rows(model), idx.size):
-            rows = fill_rows(idx, first, n_rows(model))
-            add_hessian(model, work, theta, rows, 1.0, out)
-
-    return hessian
+    idx = each_row()
+    for first in range(0, n_rows(model), idx.size):
+        rows = fill_rows(idx, first, n_rows(model))
+        add_hessian(model, work, theta, rows, 1.0, out)
 
 
 @entry_point
-def hessian_diagonal(digest):
+def hessian_diagonal(model, work, theta, out):
     """Add the diagonal of the Hessian of -log-likelihood at theta to (d,) `out`."""
-
-    def hessian_diagonal(model, work, theta, out):
-        digest  # noqa: B018
-        idx = each_row()
-        for first in range(0, n_rows(model), idx.size):
-            rows = fill_rows(idx, first, n_rows(model))
-            add_hessian_diagonal(model, work, theta, rows, 1.0, out)
-
-    return hessian_diagonal
+    idx = each_row()
+    for first in range(0, n_rows(model), idx.size):
+        rows = fill_rows(idx, first, n_rows(model))
+        add_hessian_diagonal(model, work, theta, rows, 1.0, out)

@@ -252,12 +252,8 @@ def _add_block(model, block, r, scale, out):
 
 
 @entry_point
-def _fill_residuals(digest):
-    def fill_residuals(model, work, theta, out):
-        digest  # noqa: B018
-        idx = each_row()
-        for first in range(0, n_rows(model), BLOCK):
-            block = fill_rows(idx[:BLOCK], first, n_rows(model))
-            out[:, first : first + block.size] = _residuals(model, work, theta, block)
-
-    return fill_residuals
+def _fill_residuals(model, work, theta, out):
+    idx = each_row()
+    for first in range(0, n_rows(model), BLOCK):
+        block = fill_rows(idx[:BLOCK], first, n_rows(model))
+        out[:, first : first + block.size] = _residuals(model, work, theta, block)

@@ -1,0 +1,120 @@
+"""Checks of parameters; every message names the parameter, its value and the remedy."""
+
+import contextlib
+import math
+import numbers
+
+import numpy as np
+
+
+def check_number(name, value, *, kind=numbers.Real, above=None, at_least=None):
+    """Return `value` if it is a finite number of `kind` within the bounds."""
+    word = "an integer" if kind is numbers.Integral else "a number"
+    bounds = ""
+    if above is not None:
+        bounds = f" greater than {above}"
+    if at_least is not None:
+        bounds = f" of at least {at_least}"
+    if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
+        raise TypeError(
+            f"{name}={value!r} is of type {type(value).__name__}; "
+            f"it must be {word}{bounds}"
+        )
+    if (
+        not math.isfinite(value)
+        or (above is not None and value <= above)
+        or (at_least is not None and value < at_least)
+    ):
+        raise ValueError(f"{name}={value!r} is not allowed; it must be {word}{bounds}")
+    return value
+
+
+def check_integer(name, value, at_least):
+    """Return `value` if it is an integer of at least `at_least`."""
+    return check_number(name, value, kind=numbers.Integral, at_least=at_least)
+
+
+def check_auto(name, value, check, **bounds):
+    """Return "auto", or what `check` returns of any other value."""
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(f'{name}={value!r} is not allowed; use "auto" or a number')
+        return value
+    return check(name, value, **bounds)
+
+
+def check_bool(name, value):
+    """Return `value` if it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name}={value!r} must be True or False")
+    return bool(value)
+
+
+def check_option(name, value, options):
+    """Return `value` if it is one of the strings `options`."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name}={value!r} must be a string, one of {list(options)}")
+    if value not in options:
+        raise ValueError(
+            f"{name}={value!r} is not known; it must be one of {list(options)}"
+        )
+    return value
+
+
+def check_component(name, value, registry, kinds=None):
+    """Return a component given by its name in `registry` or as an instance."""
+    known = tuple(registry.values())
+    if isinstance(value, str):
+        kind = registry[check_option(name, value, registry)]
+        value = kind() if not _required(kind) else kind
+    elif isinstance(value, type) or not hasattr(value, "_fields"):
+        raise TypeError(
+            f"{name}={value!r} must be one of {list(registry)} or an instance of "
+            f"{', '.join(kind.__name__ for kind in known)}"
+        )
+    if kinds is not None and not isinstance(value, kinds):
+        raise ValueError(
+            f"{name}={value!r} is not a sampler of this class; it must be an instance "
+            f"of {' or '.join(kind.__name__ for kind in kinds)}. The generic class "
+            "takes any sampler"
+        )
+    return value
+
+
+def _required(kind):
+    return set(kind._fields) - set(kind._field_defaults)
+
+
+def check_sample_weight(sample_weight, n_samples):
+    """Return the weights as a float64 array (n_samples,), or None."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            "sample_weight must be an array of numbers, one per sample"
+        ) from None
+    if weights.ndim == 0:
+        weights = np.full(n_samples, float(weights))
+    if weights.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected ({n_samples},)"
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError("sample_weight must be finite and not negative")
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every sample; one must be positive")
+    return weights
+
+
+@contextlib.contextmanager
+def all_or_nothing(estimator):
+    """Leave `estimator` as it was if its fitting fails."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

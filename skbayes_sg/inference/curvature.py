@@ -1,0 +1,60 @@
+"""The Hessian of -log p at a point: whole, its diagonal, its largest eigenvalue."""
+
+import math
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from skbayes_sg.kernels.ops import (
+    add_prior_hessian_diagonal,
+    init_work,
+    parameter_dtype,
+)
+from skbayes_sg.kernels.passes import hessian, hessian_diagonal, log_posterior
+
+
+def curvature_diagonal(model, theta):
+    """Return the diagonal of the Hessian at `theta`, (d,)."""
+    work, theta = init_work(model), theta.astype(parameter_dtype(model))
+    out = _prior_diagonal(model, work, theta)
+    hessian_diagonal(model, work, theta, out)
+    return out
+
+
+def curvature_matrix(model, theta):
+    """Return the Hessian at `theta`, (d, d)."""
+    work, theta = init_work(model), theta.astype(parameter_dtype(model))
+    out = np.diag(_prior_diagonal(model, work, theta))
+    hessian(model, work, theta, out)
+    return out
+
+
+def whitening(matrix):
+    """Return upper triangular L with L L' the inverse of a Hessian, (d, d)."""
+    sd = 1.0 / np.sqrt(np.diag(matrix))  # unit diagonal first, for badly scaled columns
+    root = cholesky(matrix * np.outer(sd, sd), lower=True)
+    return sd[:, None] * solve_triangular(root, np.eye(len(sd)), lower=True).T
+
+
+def largest_curvature(model, theta, unit, n_iter=30):
+    """Return the Hessian's largest eigenvalue in coordinates of scale `unit`, (d,).
+
+    By power iteration on differences of full gradients.
+    """
+    dtype, work, d = parameter_dtype(model), init_work(model), theta.size
+    v = np.random.default_rng(0).standard_normal(d)
+    ahead, behind = np.empty(d, dtype), np.empty(d, dtype)
+    for _ in range(n_iter):
+        width = 1e-3 * math.sqrt(d) / np.linalg.norm(v)
+        log_posterior(model, work, (theta + width * unit * v).astype(dtype), ahead)
+        log_posterior(model, work, (theta - width * unit * v).astype(dtype), behind)
+        product = unit * (behind.astype(float) - ahead) / (2 * width)
+        value = np.linalg.norm(product) / np.linalg.norm(v)
+        v = product
+    return 1.05 * value  # power iteration approaches from below
+
+
+def _prior_diagonal(model, work, theta):
+    out = np.zeros(theta.size)
+    add_prior_hessian_diagonal(model, work, theta, out)
+    return out
