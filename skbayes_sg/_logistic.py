@@ -96,7 +96,7 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         variance that the sampler injects.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, where X has string column names.
 
     Examples
@@ -233,7 +233,7 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
             self.intercept_std_ = np.zeros(len(self.coef_), mean.dtype)
 
     def _probabilities(self, X):
-        """Yield class probabilities, (draws, n_samples, n_classes), and draw weights."""
+        """Yield probabilities, (draws, n_samples, n_classes), and draw weights."""
         check_is_fitted(self)
         X = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False

@@ -193,7 +193,7 @@ def ksd_floor(
 
     Examples
     --------
-    For a standard normal distribution, E |s|^2 = d, so that the floor is sqrt(2 d / K).
+    For a standard normal law :math:`E |s|^2 = d`, so the floor is sqrt(2 d / K).
 
     >>> import numpy as np
     >>> from skbayes_sg.metrics import ksd_floor
