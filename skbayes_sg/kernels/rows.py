@@ -1,7 +1,7 @@
 """Rows of a design matrix, dense or sparse, behind one set of operations.
 
-A dense matrix is a C-contiguous array, a sparse one the arrays of its CSR form. Both are
-read-only here, so that memory-mapped, frozen and ordinary input share one compilation.
+A dense matrix is a C-contiguous array, a sparse one the arrays of its CSR form. Both
+are read-only here, so that memory-mapped, frozen and ordinary input share one compilation.
 """
 
 from typing import NamedTuple
@@ -36,6 +36,12 @@ def dot_rows(rows, idx, coef, out):
 
 
 @kernel_op
+def dot_squared_rows(rows, idx, coef, out):
+    """Write x_i^2 . coef for the rows i in `idx` to `out`."""
+    raise NotImplementedError
+
+
+@kernel_op
 def add_rows(rows, idx, weights, out):
     """Add the sum of weights_b x_idx[b] to `out`."""
     raise NotImplementedError
@@ -44,6 +50,12 @@ def add_rows(rows, idx, weights, out):
 @kernel_op
 def add_squared_rows(rows, idx, weights, out):
     """Add the sum of weights_b x_idx[b]^2, elementwise, to `out`."""
+    raise NotImplementedError
+
+
+@kernel_op
+def copy_rows(rows, idx, out):
+    """Write the rows in `idx`, densely, to (b, p) `out`."""
     raise NotImplementedError
 
 
@@ -67,6 +79,16 @@ def _(rows, idx, coef, out):
         total = coef.dtype.type(0.0)
         for j in range(p):
             total += x[j] * coef[j]
+        out[b] = total
+
+
+@dot_squared_rows.register(np.ndarray)
+def _(rows, idx, coef, out):
+    for b in range(idx.size):
+        x = rows[idx[b]]
+        total = coef.dtype.type(0.0)
+        for j in range(x.size):
+            total += x[j] * x[j] * coef[j]
         out[b] = total
 
 
@@ -101,6 +123,14 @@ def _(rows, idx, weights, out):
     out += np.dot(x.T, wx)
 
 
+@copy_rows.register(np.ndarray)
+def _(rows, idx, out):
+    for b in range(idx.size):
+        x = rows[idx[b]]
+        for j in range(x.size):
+            out[b, j] = x[j]
+
+
 @shape_rows.register(CSRRows)
 def _(rows):
     return rows.indptr.size - 1, rows.n_features
@@ -112,6 +142,15 @@ def _(rows, idx, coef, out):
         total = coef.dtype.type(0.0)
         for k in range(rows.indptr[idx[b]], rows.indptr[idx[b] + 1]):
             total += rows.data[k] * coef[rows.indices[k]]
+        out[b] = total
+
+
+@dot_squared_rows.register(CSRRows)
+def _(rows, idx, coef, out):
+    for b in range(idx.size):
+        total = coef.dtype.type(0.0)
+        for k in range(rows.indptr[idx[b]], rows.indptr[idx[b] + 1]):
+            total += rows.data[k] * rows.data[k] * coef[rows.indices[k]]
         out[b] = total
 
 
@@ -139,6 +178,15 @@ def _(rows, idx, weights, out):
             w = weights[b] * rows.data[k]
             for m in range(first, last):
                 out[rows.indices[k], rows.indices[m]] += w * rows.data[m]
+
+
+@copy_rows.register(CSRRows)
+def _(rows, idx, out):
+    for b in range(idx.size):
+        for j in range(rows.n_features):
+            out[b, j] = 0.0
+        for k in range(rows.indptr[idx[b]], rows.indptr[idx[b] + 1]):
+            out[b, rows.indices[k]] += rows.data[k]
 
 
 @helper

@@ -1,0 +1,322 @@
+"""Multilayer perceptrons with Gaussian weights of unknown scale.
+
+    a_0 = x,    z_l = a_{l-1} W_l + b_l,    a_l = activation(z_l),    y ~ f(. | z_L)
+    entries of W_l ~ N(0, 1 / lambda),  of b_l likewise;  each lambda ~ Gamma(1, 1)
+
+Packing of theta, for layers of sizes m_0 (features), m_1, ..., m_L (outputs):
+
+    | block           | shape                                             |
+    |-----------------|---------------------------------------------------|
+    | layer 1, ..., L |                                                   |
+    |   W_l           | (m_{l-1}, m_l), by rows                           |
+    |   b_l           | (m_l,)                                            |
+    | noise           | what the likelihood adds: (m_L,) log precisions,  |
+    |                 | none for classes                                  |
+
+The lambdas are drawn from their Gamma conditionals after every step. They live in the
+work, and a recorded draw is theta and then the 2 L lambdas of W_1, b_1, W_2, b_2, ...
+"""
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayes_sg.kernels.models.mlp_outputs import (
+    add_noise_score,
+    curvature_factor,
+    log_density,
+    n_noise,
+    noise_curvature,
+    score,
+)
+from skbayes_sg.kernels.models.mlp_passes import (
+    BLOCK,
+    backward,
+    forward,
+    layer,
+    offset,
+    products,
+)
+from skbayes_sg.kernels.ops import (
+    add_gradient,
+    add_hessian_diagonal,
+    add_prior_gradient,
+    add_prior_hessian_diagonal,
+    entry_point,
+    helper,
+    init_work,
+    locate,
+    log_likelihood,
+    log_prior,
+    n_parameters,
+    n_recorded,
+    n_rows,
+    parameter_dtype,
+    record,
+    refresh,
+)
+from skbayes_sg.kernels.passes import each_row, fill_rows
+from skbayes_sg.kernels.rows import copy_rows, shape_rows
+
+
+class MLP(NamedTuple):
+    """A network, its data and its prior."""
+
+    activation: NamedTuple
+    likelihood: NamedTuple
+    rows: NamedTuple  # or (N, m_0) array
+    y: np.ndarray  # (N,) classes or (N, m_L) numbers
+    weights: np.ndarray  # (N,), or (0,) when all are 1
+    sizes: np.ndarray  # (L + 1,) int64: m_0, ..., m_L
+    precision: np.ndarray  # (2 L,) the lambdas, or where they start
+    learns_precision: bool
+
+
+class MLPWork(NamedTuple):
+    """Buffers of one block of rows, and the lambdas."""
+
+    a: np.ndarray  # (BLOCK * (m_0 + ... + m_L),) rows and outputs, layer after layer
+    delta: np.ndarray  # derivatives of log f with respect to all z, likewise
+    row: np.ndarray  # (BLOCK,) a number per row: its factor or its log density
+    g: np.ndarray  # gradient of a block with respect to all W_l and b_l
+    precision: np.ndarray  # (2 L,)
+
+
+def pack(weights, biases, noise=()):
+    """Return theta of lists of W_l and b_l and of the likelihood's parameters."""
+    pairs = zip(weights, biases, strict=True)
+    return np.concatenate([*(np.ravel(p) for pair in pairs for p in pair), noise])
+
+
+def unpack(theta, sizes):
+    """Return the lists of W_l and b_l and the rest of theta, as views.
+
+    Leading axes of `theta`, of chains and draws for instance, stay as they are.
+    """
+    weights, biases, first = [], [], 0
+    for m, n in itertools.pairwise(sizes):
+        shape = (*theta.shape[:-1], m, n)
+        weights.append(theta[..., first : first + m * n].reshape(shape))
+        biases.append(theta[..., first + m * n : first + (m + 1) * n])
+        first += (m + 1) * n
+    return weights, biases, theta[..., first:]
+
+
+@n_parameters.register(MLP)
+def _(model):
+    return _n_weights(model) + n_noise(model.likelihood, model.sizes[-1])
+
+
+@n_rows.register(MLP)
+def _(model):
+    return shape_rows(model.rows)[0]
+
+
+@parameter_dtype.register(MLP)
+def _(model):
+    return model.precision.dtype
+
+
+@init_work.register(MLP)
+def _(model):
+    dtype, sizes = model.precision.dtype, model.sizes
+    units = BLOCK * int(sizes.sum())
+    return MLPWork(
+        a=np.zeros(units, dtype),
+        delta=np.zeros(units, dtype),
+        row=np.zeros(BLOCK, dtype),
+        g=np.zeros(_n_weights(model), dtype),
+        precision=model.precision.copy(),
+    )
+
+
+@add_gradient.register(MLP)
+def _(model, work, theta, idx, scale, out):
+    sizes, end = model.sizes, _n_weights(model)
+    for block in range(_n_blocks(idx)):
+        rows = _block(idx, block)
+        n = rows.size
+        factor = work.row[:n]
+        for b in range(n):
+            factor[b] = scale * _weight(model, rows[b])
+        z = _outputs(model, work, theta, rows)
+        add_noise_score(
+            model.likelihood, z, model.y, rows, theta[end:], factor, out[end:]
+        )
+        delta = layer(work.delta, sizes, sizes.size - 1, n)
+        score(model.likelihood, z, model.y, rows, theta[end:], delta)
+        for b in range(n):
+            for k in range(delta.shape[1]):
+                delta[b, k] *= factor[b]
+        backward(model.activation, theta, sizes, n, work.a, work.delta)
+        products(sizes, n, work.a, work.delta, work.g)
+        for j in range(end):
+            out[j] += work.g[j]
+
+
+@log_likelihood.register(MLP)
+def _(model, work, theta, idx):
+    noise = theta[_n_weights(model) :]
+    total = 0.0
+    for block in range(_n_blocks(idx)):
+        rows = _block(idx, block)
+        density = work.row[: rows.size]
+        z = _outputs(model, work, theta, rows)
+        log_density(model.likelihood, z, model.y, rows, noise, density)
+        for b in range(rows.size):
+            total += _weight(model, rows[b]) * density[b]
+    return total
+
+
+@add_hessian_diagonal.register(MLP)
+def _(model, work, theta, idx, scale, out):
+    # The Gauss-Newton part of the Hessian, which is the Fisher information: with F F'
+    # the curvature of log f in z, the sum over columns of F of squared gradients.
+    sizes, end = model.sizes, _n_weights(model)
+    a2, delta2 = np.empty_like(work.a), np.empty_like(work.delta)
+    for block in range(_n_blocks(idx)):
+        rows = _block(idx, block)
+        n = rows.size
+        z = _outputs(model, work, theta, rows)
+        _square(work.a, a2)
+        delta = layer(work.delta, sizes, sizes.size - 1, n)
+        for column in range(delta.shape[1]):
+            curvature_factor(model.likelihood, z, theta[end:], column, delta)
+            for b in range(n):
+                for k in range(delta.shape[1]):
+                    delta[b, k] *= math.sqrt(scale * _weight(model, rows[b]))
+            backward(model.activation, theta, sizes, n, work.a, work.delta)
+            _square(work.delta, delta2)
+            products(sizes, n, a2, delta2, work.g)
+            for j in range(end):
+                out[j] += work.g[j]
+        for b in range(n):
+            for j in range(end, theta.size):
+                weight = scale * _weight(model, rows[b])
+                out[j] += weight * noise_curvature(model.likelihood)
+
+
+@add_prior_gradient.register(MLP)
+def _(model, work, theta, out):
+    first = 0
+    for part in range(work.precision.size):
+        stop = first + _part_size(model.sizes, part)
+        precision = work.precision[part]
+        for j in range(first, stop):
+            out[j] -= precision * theta[j]
+        first = stop
+    for j in range(first, theta.size):
+        out[j] += 1.0 - math.exp(theta[j])
+
+
+@log_prior.register(MLP)
+def _(model, work, theta):
+    total, first = 0.0, 0
+    for part in range(work.precision.size):
+        size = _part_size(model.sizes, part)
+        precision = work.precision[part]
+        total += 0.5 * size * math.log(precision)
+        total -= 0.5 * precision * _sum_squares(theta[first : first + size])
+        first += size
+    for j in range(first, theta.size):
+        total += theta[j] - math.exp(theta[j])
+    return total
+
+
+@add_prior_hessian_diagonal.register(MLP)
+def _(model, work, theta, out):
+    first = 0
+    for part in range(work.precision.size):
+        stop = first + _part_size(model.sizes, part)
+        out[first:stop] += work.precision[part]
+        first = stop
+    for j in range(first, theta.size):
+        out[j] += math.exp(theta[j])
+
+
+@refresh.register(MLP)
+def _(model, target, position, rng):
+    # p(lambda | w)^beta = Gamma(1 + beta m / 2, beta (1 + |w|^2 / 2)) of m weights w,
+    # beta the inverse temperature.
+    if not model.learns_precision:
+        return
+    theta, beta = locate(target, position), target.inverse_temperature
+    first = 0
+    for part in range(target.work.precision.size):
+        size = _part_size(model.sizes, part)
+        rate = beta * (1.0 + 0.5 * _sum_squares(theta[first : first + size]))
+        shape = 1.0 + 0.5 * beta * size
+        target.work.precision[part] = rng.standard_gamma(shape) / rate
+        first += size
+
+
+@n_recorded.register(MLP)
+def _(model):
+    return n_parameters(model) + 2 * (model.sizes.size - 1)
+
+
+@record.register(MLP)
+def _(model, work, theta, out):
+    out[: theta.size] = theta
+    out[theta.size :] = work.precision
+
+
+@entry_point
+def network_outputs(model, work, theta, out):
+    """Write z_L of all rows of the model to (N, m_L) `out`."""
+    idx = each_row()[:BLOCK]
+    for first in range(0, n_rows(model), BLOCK):
+        rows = fill_rows(idx, first, n_rows(model))
+        out[first : first + rows.size] = _outputs(model, work, theta, rows)
+
+
+@helper
+def _outputs(model, work, theta, rows):
+    n, sizes = rows.size, model.sizes
+    copy_rows(model.rows, rows, layer(work.a, sizes, 0, n))
+    return forward(model.activation, theta, sizes, n, work.a)
+
+
+@helper
+def _n_weights(model):
+    return offset(model.sizes, model.sizes.size)
+
+
+@helper
+def _part_size(sizes, part):
+    """Return the number of weights that share a lambda: of W_1, b_1, W_2, ..."""
+    k = part // 2
+    return sizes[k] * sizes[k + 1] if part % 2 == 0 else sizes[k + 1]
+
+
+@helper
+def _sum_squares(x):
+    total = 0.0
+    for j in range(x.size):
+        total += x[j] * x[j]
+    return total
+
+
+@helper
+def _square(x, out):
+    for j in range(x.size):
+        out[j] = x[j] * x[j]
+
+
+@helper
+def _n_blocks(idx):
+    return (idx.size + BLOCK - 1) // BLOCK
+
+
+@helper
+def _block(idx, block):
+    """Return one of the equal parts of `idx`, none larger than the buffers."""
+    n, k = idx.size, _n_blocks(idx)
+    return idx[block * n // k : (block + 1) * n // k]
+
+
+@helper
+def _weight(model, i):
+    return model.weights[i] if model.weights.size > 0 else 1.0

@@ -1,0 +1,354 @@
+"""Networks: packing, derivatives, block sizes, hyperparameters."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from skbayes_sg import sample
+from skbayes_sg.inference.chains import make_target
+from skbayes_sg.kernels.coordinates import Identity
+from skbayes_sg.kernels.gradients import ControlVariate, Full
+from skbayes_sg.kernels.minibatch import INDEX
+from skbayes_sg.kernels.models.mlp import MLP, network_outputs, pack, unpack
+from skbayes_sg.kernels.models.mlp_layers import ACTIVATIONS
+from skbayes_sg.kernels.models.mlp_outputs import Categorical, GaussianNoise
+from skbayes_sg.kernels.models.mlp_passes import BLOCK
+from skbayes_sg.kernels.ops import (
+    add_gradient,
+    add_hessian_diagonal,
+    add_prior_gradient,
+    add_prior_hessian_diagonal,
+    init_work,
+    log_likelihood,
+    log_prior,
+    n_parameters,
+    n_recorded,
+    prepare,
+    record,
+    refresh,
+    typed,
+)
+from skbayes_sg.kernels.passes import hessian_diagonal, log_posterior
+from skbayes_sg.kernels.samplers import LeimkuhlerMatthews
+from tests.kernels.examples import csr, features
+
+HIDDEN = {"linear": (), "one": (4,), "two": (4, 3), "three": (3, 4, 2)}
+OUTPUTS = {"classes": (Categorical(), 3), "numbers": (GaussianNoise(), 2)}
+ROWS = np.array([3, 0, 17, 4, 10], INDEX)
+STEP = 1e-5
+
+
+def network(
+    activation="tanh",
+    outputs="classes",
+    hidden=(4,),
+    n=20,
+    p=3,
+    dtype=np.float64,
+    sparse=False,
+    weighted=True,
+    learns_precision=True,
+):
+    """Return a network on random data, the same at every call."""
+    rng = np.random.default_rng(n)
+    likelihood, n_outputs = OUTPUTS[outputs]
+    X = features(rng, n, p).astype(dtype)
+    y = np.arange(n) % 3 if outputs == "classes" else rng.normal(size=(n, n_outputs))
+    model = MLP(
+        activation=ACTIVATIONS[activation](),
+        likelihood=likelihood,
+        rows=csr(X) if sparse else X,
+        y=y.astype(dtype),
+        weights=rng.uniform(0.5, 2.0, n if weighted else 0).astype(dtype),
+        sizes=np.array([p, *hidden, n_outputs]),
+        precision=rng.uniform(0.5, 2.0, 2 * len(hidden) + 2).astype(dtype),
+        learns_precision=learns_precision,
+    )
+    return typed(model)
+
+
+def random_theta(model, seed=0):
+    theta = np.random.default_rng(seed).normal(size=n_parameters(model))
+    return theta.astype(model.precision.dtype)
+
+
+def value(model, theta, idx=ROWS, scale=4.0):
+    work = init_work(model)
+    likelihood = log_likelihood(model, work, theta, idx)
+    return log_prior(model, work, theta) + scale * likelihood
+
+
+def gradient(model, theta, idx=ROWS, scale=4.0):
+    work, out = init_work(model), np.zeros_like(theta)
+    add_prior_gradient(model, work, theta, out)
+    add_gradient(model, work, theta, idx, scale, out)
+    return out
+
+
+def written_outputs(activation, model, theta):
+    """Return z_L of all rows, and the noise's parameters, with numpy alone."""
+    weights, biases, noise = unpack(theta, model.sizes)
+    function = {
+        "relu": lambda z: np.maximum(z, 0.0),
+        "tanh": np.tanh,
+        "softmax": lambda z: np.exp(z) / np.exp(z).sum(axis=1, keepdims=True),
+    }[activation]
+    a = model.rows
+    for w, b in zip(weights[:-1], biases[:-1], strict=True):
+        a = function(a @ w + b)
+    return a @ weights[-1] + biases[-1], noise
+
+
+def central_differences(function, theta):
+    steps = STEP * np.eye(theta.size)
+    return np.array(
+        [(function(theta + e) - function(theta - e)) / (2 * STEP) for e in steps]
+    )
+
+
+def assert_close(actual, expected, tolerance):
+    """Compare relative to the largest element."""
+    np.testing.assert_allclose(
+        actual, expected, rtol=0, atol=tolerance * abs(np.asarray(expected)).max()
+    )
+
+
+@pytest.mark.parametrize("hidden", HIDDEN.values(), ids=HIDDEN)
+@pytest.mark.parametrize("outputs", OUTPUTS)
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_gradient_by_central_differences(activation, outputs, hidden):
+    model = network(activation, outputs, hidden)
+    theta = random_theta(model)
+    numeric = central_differences(lambda t: value(model, t), theta)
+    assert_close(gradient(model, theta), numeric, 1e-6)
+
+
+@pytest.mark.parametrize("outputs", OUTPUTS)
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_log_likelihood_is_that_of_the_written_network(activation, outputs):
+    model = network(activation, outputs, (4, 3))
+    theta, idx = random_theta(model), np.arange(20, dtype=INDEX)
+    z, noise = written_outputs(activation, model, theta)
+    if outputs == "classes":
+        log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+        rows = log_p[idx, model.y.astype(int)]
+    else:
+        rows = 0.5 * (noise - np.exp(noise) * (model.y - z) ** 2).sum(axis=1)
+    actual = log_likelihood(model, init_work(model), theta, idx)
+    np.testing.assert_allclose(actual, model.weights @ rows, rtol=1e-12)
+
+
+def test_log_prior_is_gaussian_by_block_and_gamma_for_the_noise():
+    model = network(outputs="numbers")
+    theta = random_theta(model)
+    weights, biases, noise = unpack(theta, model.sizes)
+    blocks = [block for pair in zip(weights, biases, strict=True) for block in pair]
+    expected = np.sum(noise - np.exp(noise))
+    for block, precision in zip(blocks, model.precision, strict=True):
+        expected += 0.5 * block.size * np.log(precision)
+        expected -= 0.5 * precision * (block**2).sum()
+    actual = log_prior(model, init_work(model), theta)
+    np.testing.assert_allclose(actual, expected, rtol=1e-12)
+
+
+def test_prior_curvature_by_central_differences():
+    model = network(outputs="numbers")
+    theta, work = random_theta(model), init_work(model)
+
+    def prior_gradient(t):
+        out = np.zeros_like(t)
+        add_prior_gradient(model, work, t, out)
+        return out
+
+    diagonal = np.zeros(theta.size)
+    add_prior_hessian_diagonal(model, work, theta, diagonal)
+    numeric = -central_differences(prior_gradient, theta)
+    assert_close(np.diag(diagonal), numeric, 1e-6)
+
+
+def test_pack_undoes_unpack():
+    model = network(outputs="numbers", hidden=(4, 3))
+    theta = random_theta(model)
+    np.testing.assert_array_equal(pack(*unpack(theta, model.sizes)), theta)
+    draws = np.stack([[theta, 2 * theta, 3 * theta]] * 2)
+    weights, biases, noise = unpack(draws, model.sizes)
+    assert weights[1].shape == (2, 3, 4, 3)
+    assert biases[1].shape == (2, 3, 3)
+    np.testing.assert_array_equal(noise[:, 2], 3 * noise[:, 0])
+
+
+@pytest.mark.parametrize("outputs", OUTPUTS)
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_curvature_is_the_fisher_information(activation, outputs):
+    # By its definition: squared scores of a row, in expectation over y.
+    model = network(activation, outputs, (4, 3), weighted=False)
+    theta = random_theta(model)
+    actual = np.zeros(theta.size)
+    idx = np.arange(6, dtype=INDEX)
+    add_hessian_diagonal(model, init_work(model), theta, idx, 2.0, actual)
+    z, noise = written_outputs(activation, model, theta)
+    expected = np.zeros(theta.size)
+    if outputs == "classes":
+        p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+        cases = [(np.full(20, float(k)), p[:, k]) for k in range(3)]
+    else:
+        # Errors of +-s in each output: y has the second moments, not the fourth.
+        sd = np.exp(-0.5 * noise)
+        signs = itertools.product([-1, 1], repeat=2)
+        cases = [(z + sd * np.array(s), np.full(20, 0.25)) for s in signs]
+    for y, probability in cases:
+        for i in idx:
+            g = np.zeros(theta.size)
+            row = typed(model._replace(y=y))
+            add_gradient(row, init_work(model), theta, idx[i : i + 1], 1.0, g)
+            expected += 2.0 * probability[i] * g**2
+    if outputs == "numbers":
+        expected[-2:] = 2.0 * 6 * 0.5  # Var (1 - chi^2) / 2 = 1/2 for each row
+    assert_close(actual, expected, 1e-10)
+
+
+@pytest.mark.parametrize("outputs", OUTPUTS)
+def test_sparse_rows_equal_dense_rows(outputs):
+    dense, sparse = (network(outputs=outputs, sparse=s) for s in (False, True))
+    theta = random_theta(dense)
+    assert_close(value(sparse, theta), value(dense, theta), 1e-12)
+    assert_close(gradient(sparse, theta), gradient(dense, theta), 1e-12)
+
+
+def test_any_number_of_rows_at_once():
+    n = 2 * BLOCK + 7
+    model = network(n=n)
+    theta, idx = random_theta(model), np.arange(n, dtype=INDEX)[::-1].copy()
+    work, parts, total = init_work(model), np.zeros_like(theta), 0.0
+    for some in np.array_split(idx, 10):
+        add_gradient(model, work, theta, some, 3.0, parts)
+        total += log_likelihood(model, work, theta, some)
+    whole = np.zeros_like(theta)
+    add_gradient(model, work, theta, idx, 3.0, whole)
+    assert_close(whole, parts, 1e-12)
+    assert_close(log_likelihood(model, work, theta, idx), total, 1e-12)
+
+
+@pytest.mark.parametrize("outputs", OUTPUTS)
+def test_weights_equal_repetition(outputs):
+    model = network(outputs=outputs, weighted=False)
+    theta, idx = random_theta(model), np.arange(20, dtype=INDEX)
+    counts = idx % 4
+    weighted = typed(model._replace(weights=counts.astype(np.float64)))
+    repeated = np.repeat(idx, counts)
+    curvatures = np.zeros((2, theta.size))
+    for k, (kind, rows) in enumerate([(weighted, idx), (model, repeated)]):
+        add_hessian_diagonal(kind, init_work(kind), theta, rows, 1.0, curvatures[k])
+    assert_close(*curvatures, 1e-12)
+    for function in (value, gradient):
+        assert_close(
+            function(weighted, theta, idx), function(model, theta, repeated), 1e-12
+        )
+
+
+@pytest.mark.parametrize("outputs", OUTPUTS)
+def test_compiled_passes_equal_python(outputs):
+    model = network("relu", outputs, (4, 3))
+    theta, idx = random_theta(model), np.arange(20, dtype=INDEX)
+    work, out = init_work(model), np.zeros_like(theta)
+    compiled = log_posterior(model, work, theta, out)
+    assert_close(compiled, value(model, theta, idx, 1.0), 1e-12)
+    assert_close(out, gradient(model, theta, idx, 1.0), 1e-12)
+    diagonals = np.zeros((2, theta.size))
+    hessian_diagonal(model, work, theta, diagonals[0])
+    add_hessian_diagonal(model, work, theta, idx, 1.0, diagonals[1])
+    assert_close(*diagonals, 1e-12)
+    z = np.empty((20, model.sizes[-1]))
+    network_outputs(model, work, theta, z)
+    assert_close(z, written_outputs("relu", model, theta)[0], 1e-12)
+
+
+def test_float32_agrees():
+    single, double = (network("relu", dtype=d) for d in (np.float32, np.float64))
+    theta = random_theta(single)
+    result = gradient(single, theta)
+    assert theta.dtype == result.dtype == np.float32
+    assert_close(result, gradient(double, theta.astype(np.float64)), 2e-6)
+
+
+def test_control_variate_at_the_mode_is_the_full_gradient():
+    model = network()
+    theta = random_theta(model)
+    target = make_target(model, Full(), Identity(), np.random.default_rng(0))
+    full = prepare(ControlVariate(5, mode=theta), model).likelihood
+    expected = gradient(model, theta, np.arange(20, dtype=INDEX), 1.0)
+    add_prior_gradient(model, target.work, theta, full)
+    assert_close(full, expected, 1e-12)
+
+
+def test_large_weights_stay_finite():
+    for activation in ACTIVATIONS:
+        model = network(activation)
+        theta = 1e3 * random_theta(model)
+        assert np.isfinite(value(model, theta))
+        assert np.all(np.isfinite(gradient(model, theta)))
+
+
+@pytest.mark.parametrize("beta", [1.0, 2.5])
+def test_precisions_are_drawn_from_their_gamma_conditionals(beta):
+    model = network()
+    theta, rng = random_theta(model), np.random.default_rng(3)
+    target = make_target(model, Full(), Identity(), rng)
+    target = target._replace(inverse_temperature=beta)
+    draws, n = [], 4000
+    for _ in range(n):
+        refresh(model, target, theta, rng)
+        draws.append(target.work.precision.copy())
+    weights, biases, _ = unpack(theta, model.sizes)
+    blocks = [block for pair in zip(weights, biases, strict=True) for block in pair]
+    for block, sampled in zip(blocks, np.transpose(draws), strict=True):
+        shape = 1.0 + beta * block.size / 2
+        rate = beta * (1.0 + (block**2).sum() / 2)
+        error = np.sqrt(shape) / rate / np.sqrt(n)
+        assert abs(sampled.mean() - shape / rate) < 4 * error
+        # The sample variance has relative error sqrt((2 + 6 / shape) / n) < 0.04.
+        np.testing.assert_allclose(sampled.var(), shape / rate**2, rtol=0.16)
+
+
+def test_fixed_precisions_stay():
+    model = network(learns_precision=False)
+    target = make_target(model, Full(), Identity(), np.random.default_rng(0))
+    refresh(model, target, random_theta(model), np.random.default_rng(0))
+    np.testing.assert_array_equal(target.work.precision, model.precision)
+
+
+def test_draws_record_the_precisions_after_theta():
+    model = network()
+    work, theta = init_work(model), random_theta(model)
+    out = np.empty(n_recorded(model))
+    record(model, work, theta, out)
+    np.testing.assert_array_equal(out, [*theta, *model.precision])
+
+
+def test_without_data_the_chain_draws_from_the_prior():
+    # Zero weights leave the prior. lambda ~ Gamma(1, 1) has mean 1 and sd 1, and its
+    # log has mean -0.5772 and sd pi / sqrt(6).
+    base = network(outputs="numbers", hidden=(), p=2, weighted=False)
+    model = typed(base._replace(weights=np.zeros(20)))
+    draws = sample(
+        model,
+        LeimkuhlerMatthews(),
+        Full(),
+        step_size=0.1,
+        n_draws=10_000,
+        burn_in=500,
+        thin=5,
+        n_chains=4,
+        random_state=0,
+    )
+    noise, precision = draws[..., 6:8], draws[..., 8:]
+    for values, mean, sd in [
+        (noise, -np.euler_gamma, np.pi / np.sqrt(6)),
+        (precision, 1.0, 1.0),
+    ]:
+        chains = values.mean(axis=1)
+        error = chains.std(axis=0, ddof=1).max() / 2
+        assert error < 0.05
+        np.testing.assert_allclose(chains.mean(axis=0), mean, atol=4 * error + 0.02)
+        np.testing.assert_allclose(values.std(axis=(0, 1)), sd, rtol=0.1)
