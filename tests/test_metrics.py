@@ -1,12 +1,17 @@
 """Kernel Stein discrepancy, its floor, and Stein thinning, as users call them."""
 
 import joblib
+import numba
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 
 from skbayes_sg.metrics import kernel_stein_discrepancy, ksd_floor, stein_thinning
+
+compiled_only = pytest.mark.skipif(
+    numba.config.DISABLE_JIT, reason="minutes without the compiler"
+)
 
 
 def stein_kernels(x, s, c, beta):
@@ -52,6 +57,7 @@ def test_one_draw_far_from_another():
     np.testing.assert_allclose(ksd, np.sqrt(k00 + k11 + 2 * k01) / 2)
 
 
+@compiled_only
 @pytest.mark.parametrize("form", ["joint", "per_dimension"])
 def test_floor_is_the_expected_square(rng, form):
     """Over 400 sets of 200 iid draws, mean KSD^2 / floor^2 = 1 within 4 MC errors.
@@ -85,6 +91,7 @@ def test_floor_of_a_normal_distribution(rng):
     assert ksd[1] == 0
 
 
+@compiled_only
 @pytest.mark.parametrize(
     ("form", "statistic", "limit"),
     [("joint", "v", 1.2), ("per_dimension", "v", 1.2), ("joint", "u", 0.7)],
@@ -115,6 +122,7 @@ def test_scores_are_gradients_of_the_log_posterior(normal, form):
     assert wrong > 5 * floor
 
 
+@compiled_only
 def test_noisy_scores():
     """Errors of variance v bias V^2 by d v c^(2 beta) / K, and U^2 not at all.
 
@@ -222,6 +230,7 @@ def test_extreme_scales_stay_finite(normal, scale, c):
         assert np.all(np.isfinite(ksd))
 
 
+@compiled_only
 def test_thinning_beats_the_first_draws(rng):
     """A chain that starts far away and is too wide: 50 draws serve better than all."""
     x = 1.3 * rng.standard_normal((2000, 3))
@@ -346,6 +355,7 @@ def discrepancies(chains):
     )
 
 
+@compiled_only
 @pytest.mark.parametrize(("n_steps", "drift"), [(40_000, 0.5), (10_000, 1.0)])
 def test_gaussian_example(n_steps, drift):
     """h = 0.1 has the lowest discrepancy in at least 19 of 20 seeds.
@@ -358,6 +368,7 @@ def test_gaussian_example(n_steps, drift):
     assert np.sum(ksd.argmin(axis=1) == 2) >= 19
 
 
+@compiled_only
 @pytest.mark.long
 def test_gaussian_example_at_the_length_of_the_paper():
     """All 10,000 draws: h = 0.1 is best on average and in most of the seeds.

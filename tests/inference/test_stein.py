@@ -17,6 +17,10 @@ from skbayes_sg.inference.stein import (
     whiten,
 )
 
+compiled_only = pytest.mark.skipif(
+    numba.config.DISABLE_JIT, reason="minutes without the compiler"
+)
+
 
 def stein_matrix(x, s, c=1.0, beta=-0.5):
     """Return the joint k0 of all pairs, from differences."""
@@ -44,6 +48,7 @@ def test_sum_over_pairs(rng, n_draws, per_dimension):
     np.testing.assert_allclose(diagonal, matrix.diagonal(), rtol=1e-12)
 
 
+@compiled_only
 @pytest.mark.parametrize("per_dimension", [False, True])
 def test_threads_change_no_bit(rng, per_dimension):
     x, s = rng.standard_normal((2, 4 * BLOCK_SIZE, 3))
@@ -102,6 +107,7 @@ def test_thinning_is_greedy(rng):
     assert stein_thin(x, -x, 25, 1.0, -0.5).tolist() == chosen
 
 
+@compiled_only
 def test_blas_threads_are_restored(rng):
     """Also when calls overlap: none may take the limit of another for the default."""
     x, s = rng.standard_normal((2, 3 * BLOCK_SIZE, 2))
@@ -138,7 +144,7 @@ print(peak() - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss in kilobytes")
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="too slow")
+@compiled_only
 @pytest.mark.parametrize(
     "per_dimension", [False, pytest.param(True, marks=pytest.mark.long)]
 )
