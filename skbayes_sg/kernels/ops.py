@@ -45,6 +45,8 @@ from numba.extending import overload, register_jitable
 # Everything that fastmath offers but nnan and ninf: divergence checks need NaN and Inf.
 OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
 
+MAX_TABLE_BYTES = 2**30  # of row gradients that a chain may remember
+
 _OPERATIONS = []
 
 
@@ -247,6 +249,22 @@ def add_difference(model, work, theta, anchor, idx, scale, out):
 
 
 @kernel_op
+def replace_gradients(model, work, theta, table, idx, out):
+    """Put grad log f_i(theta) of rows `idx` into the table, add the change to `out`.
+
+    `table` is what `init_table` returned; here, one gradient per row.
+    """
+    for b in range(idx.size):
+        row = table[idx[b]]
+        for j in range(out.size):
+            out[j] -= row[j]
+            row[j] = 0.0
+        add_gradient(model, work, theta, idx[b : b + 1], 1.0, row)
+        for j in range(out.size):
+            out[j] += row[j]
+
+
+@kernel_op
 def add_hessian(model, work, theta, idx, scale, out):
     """Add -scale * Hessian of the log-likelihood of rows `idx` to (d, d) `out`."""
     raise NotImplementedError
@@ -378,6 +396,35 @@ def init_memory(gradient, model, theta, rng):
 def init_anchor(model, work, theta):
     """Return what `add_difference` needs to know of the anchor point `theta`."""
     return theta.copy()
+
+
+@python_op
+def init_table(model):
+    """Allocate a table of row gradients, all zero, for `replace_gradients`."""
+    shape = n_rows(model), n_parameters(model)
+    n_bytes = shape[0] * shape[1] * parameter_dtype(model).itemsize
+    if n_bytes > MAX_TABLE_BYTES:
+        raise ValueError(
+            f"a table of the gradients of {shape[0]} rows with {shape[1]} parameters "
+            f"needs {n_bytes / 2**30:.1f} GiB per chain, more than the "
+            f'{MAX_TABLE_BYTES / 2**30:.0f} GiB allowed; gradient="svrg" needs none'
+        )
+    return np.zeros(shape, parameter_dtype(model))
+
+
+@python_op
+def leverages(model, mode):
+    """Return each row's share in the information at `mode`, (N,), up to a factor.
+
+    Where `mode` is None, as far as it is known from the rows alone.
+    """
+    raise missing(leverages, model)
+
+
+@python_op
+def row_classes(model):
+    """Return the class of each row, (N,), for strata."""
+    raise missing(row_classes, model)
 
 
 @python_op

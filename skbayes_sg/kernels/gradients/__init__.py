@@ -3,7 +3,33 @@
 from skbayes_sg.kernels.gradients.control_variate import ControlVariate
 from skbayes_sg.kernels.gradients.full import Full
 from skbayes_sg.kernels.gradients.minibatch import Minibatch
+from skbayes_sg.kernels.gradients.saga import SAGA
+from skbayes_sg.kernels.gradients.stratified import Stratified
+from skbayes_sg.kernels.gradients.svrg import SVRG
+from skbayes_sg.kernels.gradients.weighted import Weighted
+from skbayes_sg.kernels.gradients.weighted_control_variate import (
+    WeightedControlVariate,
+)
 
-GRADIENTS = {"full": Full, "minibatch": Minibatch, "cv": ControlVariate}
+GRADIENTS = {
+    "full": Full,
+    "minibatch": Minibatch,
+    "cv": ControlVariate,
+    "saga": SAGA,
+    "svrg": SVRG,
+    "weighted": Weighted,
+    "weighted-cv": WeightedControlVariate,
+    "stratified": Stratified,
+}
 
-__all__ = ["GRADIENTS", "ControlVariate", "Full", "Minibatch"]
+__all__ = [
+    "GRADIENTS",
+    "SAGA",
+    "SVRG",
+    "ControlVariate",
+    "Full",
+    "Minibatch",
+    "Stratified",
+    "Weighted",
+    "WeightedControlVariate",
+]

@@ -4,9 +4,18 @@
         + N/n sum_{i in S} [grad log f(y_i | theta) - grad log f(y_i | mode)]
 
 The variance is that of differences: it vanishes at the mode, where the simple
-estimator's is as large as anywhere.
+estimator's is as large as anywhere. To first order it is the share D^2 / (N + D^2) of
+the simple one's, where D is the distance to the mode in posterior sds,
+
+    D^2 = sum_j I_j (theta_j - mode_j)^2,    I = diagonal of the information there.
+
+Beyond D = sqrt(N) a difference saves less than half of the variance, and in general
+costs two gradients: there the simple estimator takes over. The choice depends on theta
+alone, so the estimate stays unbiased. A model with an `add_difference` of its own, as a
+regression, pays for one gradient only and always takes the difference.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -14,15 +23,19 @@ import numpy as np
 from skbayes_sg.kernels.minibatch import INDEX, MinibatchMemory, draw_minibatch
 from skbayes_sg.kernels.ops import (
     add_difference,
+    add_gradient,
+    add_hessian_diagonal,
     add_prior_gradient,
     estimate,
+    helper,
+    implements,
     init_anchor,
     init_memory,
     init_work,
     n_rows,
     prepare,
 )
-from skbayes_sg.kernels.passes import likelihood_gradient
+from skbayes_sg.kernels.passes import hessian_diagonal, likelihood_gradient
 
 
 class ControlVariate(NamedTuple):
@@ -30,17 +43,26 @@ class ControlVariate(NamedTuple):
 
     batch_size: int  # n
     mode: np.ndarray = None  # (d,) in the model's coordinates; None: to be found
+    reach: float = None  # differences up to D = reach sqrt(N); None: 1, or no limit
     anchor: np.ndarray = None  # what the model remembers of the mode
     likelihood: np.ndarray = None  # (d,) the likelihood's full gradient at the mode
+    information: np.ndarray = None  # (d,) I, zero where the model does not know it
 
 
 @prepare.register(ControlVariate)
 def _(gradient, model):
-    mode, work = gradient.mode, init_work(model)
-    likelihood = np.zeros_like(mode)
+    mode, work, reach = gradient.mode, init_work(model), gradient.reach
+    likelihood, information = np.zeros_like(mode), np.zeros(mode.size)
     likelihood_gradient(model, work, mode, likelihood)
+    if implements(add_hessian_diagonal, model):
+        hessian_diagonal(model, work, mode, information)
+    if reach is None:
+        reach = math.inf if implements(add_difference, model) else 1.0
     return gradient._replace(
-        anchor=init_anchor(model, work, mode), likelihood=likelihood
+        reach=reach,
+        anchor=init_anchor(model, work, mode),
+        likelihood=likelihood,
+        information=information,
     )
 
 
@@ -52,7 +74,20 @@ def _(gradient, model, theta, rng):
 @estimate.register(ControlVariate)
 def _(gradient, memory, model, work, theta, rng, out):
     idx = draw_minibatch(memory.permutation, gradient.batch_size, rng)
-    out[:] = gradient.likelihood
-    add_prior_gradient(model, work, theta, out)
     scale = n_rows(model) / idx.size
-    add_difference(model, work, theta, gradient.anchor, idx, scale, out)
+    if is_far(gradient, theta, n_rows(model)):
+        out[:] = 0.0
+        add_gradient(model, work, theta, idx, scale, out)
+    else:
+        out[:] = gradient.likelihood
+        add_difference(model, work, theta, gradient.anchor, idx, scale, out)
+    add_prior_gradient(model, work, theta, out)
+
+
+@helper
+def is_far(gradient, theta, n):
+    """Whether theta is more than reach sqrt(n) posterior sds from the mode."""
+    total = 0.0
+    for j in range(theta.size):
+        total += gradient.information[j] * (theta[j] - gradient.mode[j]) ** 2
+    return total > gradient.reach**2 * n

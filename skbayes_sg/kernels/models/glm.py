@@ -116,19 +116,19 @@ def _(model):
 def _(model, work, theta, idx, scale, out):
     for first in range(0, idx.size, BLOCK):
         block = idx[first : first + BLOCK]
-        r = _residuals(model, work, theta, block)
-        _add_block(model, block, r, scale, out)
+        r = residuals(model, work, theta, block)
+        add_block(model, block, r, scale, out)
 
 
 @add_difference.register(GLM)
 def _(model, work, theta, anchor, idx, scale, out):
     for first in range(0, idx.size, BLOCK):
         block = idx[first : first + BLOCK]
-        r = _residuals(model, work, theta, block)
+        r = residuals(model, work, theta, block)
         for k in range(model.n_outputs):
             for b in range(block.size):
                 r[k, b] -= anchor[k, block[b]]
-        _add_block(model, block, r, scale, out)
+        add_block(model, block, r, scale, out)
 
 
 @init_anchor.register(GLM)
@@ -143,10 +143,10 @@ def _(model, work, theta, idx):
     total = 0.0
     for first in range(0, idx.size, BLOCK):
         block = idx[first : first + BLOCK]
-        eta = _predictors(model, work, theta, block)
+        eta = predictors(model, work, theta, block)
         value = work.r[0, : block.size]
         log_density(model.family, eta, model.y, block, value)
-        _weigh(model, block, value)
+        weigh(model, block, value)
         total += value.sum()
     return total
 
@@ -176,12 +176,12 @@ def _(model, work, theta, idx, scale, out):
     size = p + int(model.intercept)
     for first in range(0, idx.size, BLOCK):
         block = idx[first : first + BLOCK]
-        eta = _predictors(model, work, theta, block)
+        eta = predictors(model, work, theta, block)
         w = work.r[0, : block.size]
         for k in range(model.n_outputs):
             for m in range(model.n_outputs):
                 curvature(model.family, eta, k, m, w)
-                _weigh(model, block, w)
+                weigh(model, block, w)
                 w *= scale
                 part = out[k * size : (k + 1) * size, m * size : (m + 1) * size]
                 add_outer_rows(model.rows, block, w, part[:p, :p])
@@ -199,11 +199,11 @@ def _(model, work, theta, idx, scale, out):
     size = p + int(model.intercept)
     for first in range(0, idx.size, BLOCK):
         block = idx[first : first + BLOCK]
-        eta = _predictors(model, work, theta, block)
+        eta = predictors(model, work, theta, block)
         w = work.r[0, : block.size]
         for k in range(model.n_outputs):
             curvature(model.family, eta, k, k, w)
-            _weigh(model, block, w)
+            weigh(model, block, w)
             w *= scale
             add_squared_rows(model.rows, block, w, out[k * size : k * size + p])
             if model.intercept:
@@ -211,7 +211,8 @@ def _(model, work, theta, idx, scale, out):
 
 
 @helper
-def _predictors(model, work, theta, block):
+def predictors(model, work, theta, block):
+    """Return eta of the rows in `block`, (K, b), in a buffer."""
     p = shape_rows(model.rows)[1]
     size = p + int(model.intercept)
     for k in range(model.n_outputs):
@@ -223,24 +224,27 @@ def _predictors(model, work, theta, block):
 
 
 @helper
-def _residuals(model, work, theta, block):
-    eta = _predictors(model, work, theta, block)
+def residuals(model, work, theta, block):
+    """Return weighted d log f / d eta of the rows in `block`, (K, b), in a buffer."""
+    eta = predictors(model, work, theta, block)
     r = work.r[:, : block.size]
     score(model.family, eta, model.y, block, r)
     for k in range(model.n_outputs):
-        _weigh(model, block, r[k])
+        weigh(model, block, r[k])
     return r
 
 
 @helper
-def _weigh(model, block, values):
+def weigh(model, block, values):
+    """Multiply one value per row of `block` by the row's weight."""
     if model.weights.size > 0:
         for b in range(block.size):
             values[b] *= model.weights[block[b]]
 
 
 @helper
-def _add_block(model, block, r, scale, out):
+def add_block(model, block, r, scale, out):
+    """Add scale * sum of r_i (x_i, 1)' over the rows in `block` to `out`; r is lost."""
     p = shape_rows(model.rows)[1]
     size = p + int(model.intercept)
     for k in range(model.n_outputs):
@@ -256,4 +260,4 @@ def _fill_residuals(model, work, theta, out):
     idx = each_row()
     for first in range(0, n_rows(model), BLOCK):
         block = fill_rows(idx[:BLOCK], first, n_rows(model))
-        out[:, first : first + block.size] = _residuals(model, work, theta, block)
+        out[:, first : first + block.size] = residuals(model, work, theta, block)

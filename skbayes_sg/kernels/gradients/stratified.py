@@ -1,0 +1,100 @@
+"""Stratified minibatches (Sen, Sachs, Lu & Dunson, 2020, for imbalanced classes).
+
+    g = grad log p(theta) + sum_s N_s/n_s sum_{i in S_s} grad log f(y_i | theta)
+
+The rows are divided into strata s of N_s rows; n_s of them are drawn without
+replacement. Differences between strata then add nothing to the variance.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayes_sg.kernels.minibatch import INDEX, MinibatchMemory, draw_minibatch
+from skbayes_sg.kernels.ops import (
+    add_gradient,
+    add_prior_gradient,
+    estimate,
+    helper,
+    init_memory,
+    n_rows,
+    prepare,
+    row_classes,
+)
+
+
+class Design(NamedTuple):
+    """Strata, and how many rows to draw of each."""
+
+    rows: np.ndarray  # (N,) all rows, stratum after stratum
+    starts: np.ndarray  # (S + 1,) where each stratum begins in `rows`
+    counts: np.ndarray  # (S,) n_s
+
+
+class Stratified(NamedTuple):
+    """Rows drawn within strata, of each in proportion to its size."""
+
+    batch_size: int  # n
+    strata: np.ndarray = None  # (N,) labels; None: the model's classes
+    design: Design = None
+
+
+@prepare.register(Stratified)
+def _(gradient, model):
+    labels = row_classes(model) if gradient.strata is None else gradient.strata
+    labels = np.asarray(labels)
+    if labels.shape != (n_rows(model),):
+        raise ValueError(
+            f"strata has shape {labels.shape}; one label per row is ({n_rows(model)},)"
+        )
+    _, labels, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    design = make_design(labels, allocate(gradient.batch_size, sizes, sizes))
+    return gradient._replace(strata=labels, design=design)
+
+
+@init_memory.register(Stratified)
+def _(gradient, model, theta, rng):
+    return MinibatchMemory(gradient.design.rows.copy())
+
+
+@estimate.register(Stratified)
+def _(gradient, memory, model, work, theta, rng, out):
+    out[:] = 0.0
+    add_prior_gradient(model, work, theta, out)
+    for s in range(gradient.design.counts.size):
+        idx, scale = draw_stratum(gradient.design, memory, s, rng)
+        add_gradient(model, work, theta, idx, scale, out)
+
+
+@helper
+def draw_stratum(design, memory, s, rng):
+    """Return the rows drawn of stratum s and the factor N_s/n_s of their sum."""
+    first, last = design.starts[s], design.starts[s + 1]
+    idx = draw_minibatch(memory.permutation[first:last], design.counts[s], rng)
+    return idx, (last - first) / idx.size
+
+
+def make_design(labels, counts):
+    """Return the design that draws ``counts[s]`` of the rows labelled s."""
+    rows = np.argsort(labels, kind="stable").astype(INDEX)
+    ends = np.cumsum(np.bincount(labels, minlength=counts.size))
+    return Design(rows, np.concatenate(([0], ends)), counts)
+
+
+def allocate(n, sizes, shares):
+    """Return how many rows to draw of strata of given sizes, n in all.
+
+    In proportion to `shares` but for rounding; at least one, at most the whole stratum.
+    """
+    if n < sizes.size:
+        raise ValueError(
+            f"batch_size={n} is less than the number of strata, {sizes.size}; every "
+            "stratum needs a row in every minibatch"
+        )
+    ideal = n * shares / shares.sum()
+    counts = np.clip(np.floor(ideal).astype(np.int64), 1, sizes)
+    while (gap := n - counts.sum()) != 0:
+        lack = np.sign(gap) * (ideal - counts)
+        lack[counts == (sizes if gap > 0 else 1)] = -np.inf
+        counts[np.argmax(lack)] += np.sign(gap)
+    return counts
