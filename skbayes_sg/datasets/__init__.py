@@ -1,5 +1,14 @@
-"""Data sets: generators with a known truth."""
+"""Data sets: generators with a known truth, and loaders of public data."""
 
 from skbayes_sg.datasets._generators import make_logistic, make_ratings
+from skbayes_sg.datasets._libsvm import fetch_libsvm
+from skbayes_sg.datasets._mnist import fetch_mnist
+from skbayes_sg.datasets._movielens import fetch_movielens_100k
 
-__all__ = ["make_logistic", "make_ratings"]
+__all__ = [
+    "fetch_libsvm",
+    "fetch_mnist",
+    "fetch_movielens_100k",
+    "make_logistic",
+    "make_ratings",
+]
