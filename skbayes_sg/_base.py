@@ -161,7 +161,7 @@ class BaseSGMCMC(BaseEstimator):
         return build(size), noise * (1 / size - 1 / n) / (1 / pilot - 1 / n)
 
     def _warm_draws(self, model):
-        """Return the last draw of each chain if this fit goes on from the one before."""
+        """Return the last draw of each chain if this fit goes on from the last."""
         if not (self.warm_start and hasattr(self, "samples_")):
             return None
         last = self.samples_[:, -1]

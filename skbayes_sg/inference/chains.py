@@ -242,9 +242,9 @@ def allocate_draws(model, n_chains, n_draws, storage=None):
     if n_bytes > MAX_BYTES:
         raise ValueError(
             f"n_chains={n_chains} x n_draws={n_draws} x {shape[2]} parameters need "
-            f"{n_bytes / 2**30:.1f} GiB, more than the {MAX_BYTES / 2**30:.0f} GiB held "
-            "in memory; keep fewer draws with a larger thin, or set storage to a folder "
-            "for memory-mapped draws"
+            f"{n_bytes / 2**30:.1f} GiB, more than the {MAX_BYTES / 2**30:.0f} GiB "
+            "held in memory; keep fewer draws with a larger thin, or set storage to a "
+            "folder for memory-mapped draws"
         )
     return np.empty(shape, dtype)
 

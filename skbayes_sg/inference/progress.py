@@ -13,14 +13,12 @@ class Progress:
         self.total, self.label, self.enabled = total, label, enabled
         self._done, self._lock, self._bar = 0, threading.Lock(), None
 
-    def __getstate__(self):
-        # In another process there is no bar to draw on.
-        return {"total": self.total, "label": self.label, "enabled": False}
-
-    def __setstate__(self, state):
-        self.__init__(**state)
+    def __reduce__(self):
+        """Pickle as a silent bar: another process has nothing to draw on."""
+        return Progress, (self.total, self.label, False)
 
     def __enter__(self):
+        """Show the bar."""
         if self.enabled:
             try:
                 from tqdm import tqdm
@@ -30,6 +28,7 @@ class Progress:
         return self
 
     def __exit__(self, *error):
+        """Close the bar."""
         if self._bar is not None:
             self._bar.close()
 

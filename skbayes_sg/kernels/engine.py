@@ -1,7 +1,7 @@
 """The one compiled loop.
 
-At its first call it is compiled for its triple of sampler, gradient estimator and model;
-later processes take it from the disk cache.
+Its first call compiles it for a triple of sampler, gradient estimator and model; later
+processes take it from the disk cache.
 """
 
 from skbayes_sg.kernels.ops import (

@@ -24,7 +24,7 @@ class Polynomial(NamedTuple):
 
 
 class Cyclical(NamedTuple):
-    """Cosine cycles from h down to 0, every `period` iterations (Zhang et al., 2020)."""
+    """Cosine cycles from h down to 0 in `period` iterations (Zhang et al., 2020)."""
 
     step_size: float
     period: int = 1000

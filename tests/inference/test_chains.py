@@ -1,0 +1,172 @@
+"""Chains: reproducibility, chunks, threads, divergence, interruption, storage."""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import joblib
+import numpy as np
+import pytest
+
+from skbayes_sg import DivergenceError, sample
+from skbayes_sg.inference import chains
+from skbayes_sg.kernels.coordinates import Dense, Diagonal
+from skbayes_sg.kernels.gradients import Full, Minibatch
+from skbayes_sg.kernels.models import GLM, GaussianMean, Logistic
+from skbayes_sg.kernels.samplers import SGLD, LeimkuhlerMatthews
+from skbayes_sg.kernels.schedules import Polynomial
+
+
+@pytest.fixture(scope="module")
+def model():
+    y = np.random.default_rng(0).normal(size=(50, 3))
+    return GaussianMean(y, np.diag([1.0, 4.0, 9.0]))
+
+
+SETTINGS = dict(
+    step_size=0.1, n_draws=200, thin=2, burn_in=20, n_chains=4, random_state=7
+)
+
+
+def draw(model, **changes):
+    return sample(model, SGLD(), Minibatch(10), **{**SETTINGS, **changes})
+
+
+def test_same_draws_for_any_n_jobs_and_backend(model):
+    alone = draw(model, n_jobs=1)
+    assert np.array_equal(alone, draw(model, n_jobs=2))
+    assert np.array_equal(alone, draw(model, n_jobs=4))
+    with joblib.parallel_config("loky"):
+        assert np.array_equal(alone, draw(model, n_jobs=2))
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e-5, 10.0])
+def test_same_draws_for_any_chunk_length(model, monkeypatch, seconds):
+    expected = draw(model)
+    monkeypatch.setattr(chains, "CHUNK_SECONDS", seconds)
+    assert np.array_equal(expected, draw(model))
+
+
+def test_chains_and_seeds_differ(model):
+    draws = draw(model)
+    assert not np.array_equal(draws[0], draws[1])
+    assert not np.array_equal(draws, draw(model, random_state=8))
+
+
+def test_more_chains_keep_the_first_ones(model):
+    assert np.array_equal(draw(model, n_chains=2), draw(model, n_chains=4)[:2])
+
+
+def test_burn_in_and_thinning_select_from_one_path(model):
+    path = draw(model, n_draws=420, thin=1, burn_in=0)
+    # Noise is measured during burn-in, with the same generator: compare without it.
+    thinned = draw(model, n_draws=210, thin=2, burn_in=0)
+    assert np.array_equal(path[:, 1::2], thinned)
+
+
+def test_info(model):
+    _, info = draw(model, return_info=True, burn_in=500)
+    assert info.n_iter == 900
+    assert info.gradient_variance.shape == (4, 3)
+    # Var of a minibatch mean of n = 10 of N = 50 rows, in units of the precision.
+    rows = model.y.var(axis=0, ddof=1) * np.diag(model.precision) ** 2
+    exact = rows / 10 * (1 - 10 / 50)
+    ratio = info.gradient_variance.mean(axis=0) / exact
+    assert np.abs(ratio - 1).max() < 4 * np.sqrt(2 / 200)  # 200 measurements
+
+
+def test_step_sizes_of_a_schedule(model):
+    schedule = Polynomial(0.1, 1 / 3, 10)
+    _, info = draw(model, step_size=schedule, return_info=True)
+    t = 20 + 2 * np.arange(1, 201) - 1
+    assert np.allclose(info.step_sizes, 0.1 * (1 + t / 10) ** (-1 / 3))
+
+
+def test_coordinates_are_a_change_of_variables(model):
+    scale = np.array([1.0, 0.5, 1 / 3])
+    center = np.zeros(3)
+    diagonal = draw(model, coordinates=Diagonal(center, scale))
+    dense = draw(model, coordinates=Dense(center, np.diag(scale)))
+    assert np.allclose(diagonal, dense)
+    # Step h at scale s is step h s^2 in the model's own coordinates.
+    first = draw(model, step_size=0.1 / 4)[:, :, 1]
+    assert np.allclose(first, diagonal[:, :, 1])
+
+
+def too_large_steps():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 5))
+    y = (rng.random(200) < 0.5).astype(float)
+    logistic = GLM(Logistic(), X, y, np.empty(0), 0.1, True, 1)
+    gaussian = GaussianMean(X, np.diag([1.0, 2.0, 3.0, 4.0, 100.0]))
+    for step in np.geomspace(1.0, 1e6, 5):
+        for sampler in (SGLD(), LeimkuhlerMatthews()):
+            yield logistic, sampler, step * 100
+            yield gaussian, sampler, step
+
+
+@pytest.mark.parametrize("case", range(20))
+def test_divergence_is_caught(case):
+    model, sampler, step = list(too_large_steps())[case]
+    with pytest.raises(DivergenceError) as error:
+        sample(model, sampler, Full(), step_size=step, n_draws=5000, random_state=0)
+    for word in ("chain 0", "iteration", "step_size=", "Try step_size="):
+        assert word in str(error.value)
+
+
+def test_divergence_of_one_chain_stops_the_others(model):
+    started = threading.active_count()
+    start = np.zeros((4, 3))
+    with pytest.raises(DivergenceError):
+        sample(model, SGLD(), Full(), step_size=10.0, n_chains=4, start=start, n_jobs=2)
+    time.sleep(0.5)
+    assert threading.active_count() <= started + 4  # joblib keeps idle workers
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_interrupt(model, n_jobs):
+    draw(model, n_draws=10)  # compiled
+    times = {}
+
+    def interrupt():
+        time.sleep(0.5)
+        times["signal"] = time.perf_counter()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        draw(model, n_draws=1, thin=50_000_000, n_jobs=n_jobs)
+    raised = time.perf_counter()
+    thread.join()
+    assert raised - times["signal"] < 0.3
+    time.sleep(0.5)
+    before = time.process_time()
+    time.sleep(0.3)
+    assert time.process_time() - before < 0.1  # no worker goes on computing
+
+
+def test_storage_and_limit(model, tmp_path, monkeypatch):
+    mapped = draw(model, storage=tmp_path)
+    assert isinstance(mapped, np.memmap)
+    assert np.array_equal(np.load(tmp_path / "draws.npy"), draw(model))
+    monkeypatch.setattr(chains, "MAX_BYTES", 1000)
+    with pytest.raises(ValueError, match="thin.*storage"):
+        draw(model)
+
+
+def test_wrong_start(model):
+    with pytest.raises(ValueError, match="start has shape"):
+        draw(model, start=np.zeros(4))
+
+
+@pytest.mark.parametrize("tqdm", [True, False])
+def test_progress(model, capfd, monkeypatch, tqdm):
+    if not tqdm:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    draw(model, progress=True, n_draws=1, thin=1, burn_in=0, n_chains=1)
+    draw(model, progress=True)
+    out, err = capfd.readouterr()
+    assert "100" in (err if tqdm else out)

@@ -1,0 +1,148 @@
+"""Every bad input is a ValueError or TypeError with a sentence, and nothing is fitted."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skbayes_sg import SGLDLogisticRegression
+from skbayes_sg.kernels.gradients import Minibatch
+from skbayes_sg.kernels.samplers import SGLD
+
+X = np.random.default_rng(0).normal(size=(20, 3))
+Y = np.tile([0, 1], 10)
+
+
+class NotASampler:
+    pass
+
+
+PARAMETERS = [
+    ("step_size", 0.0),
+    ("step_size", -1.0),
+    ("step_size", np.nan),
+    ("step_size", np.inf),
+    ("step_size", "large"),
+    ("step_size", None),
+    ("step_size", True),
+    ("gradient", "exact"),
+    ("gradient", 3),
+    ("gradient", None),
+    ("gradient", Minibatch),
+    ("batch_size", 0),
+    ("batch_size", -5),
+    ("batch_size", 2.5),
+    ("batch_size", 21),
+    ("batch_size", "all"),
+    ("preconditioner", "fisher"),
+    ("preconditioner", None),
+    ("n_draws", 0),
+    ("n_draws", 10.0),
+    ("n_draws", "many"),
+    ("burn_in", -1),
+    ("burn_in", "long"),
+    ("thin", 0),
+    ("thin", 1.5),
+    ("n_chains", 0),
+    ("n_chains", None),
+    ("schedule", "linear"),
+    ("schedule", 1),
+    ("temperature", 0.0),
+    ("temperature", "hot"),
+    ("noise_correction", "yes"),
+    ("prior_variance", 0.0),
+    ("prior_variance", -10.0),
+    ("prior_variance", np.inf),
+    ("prior_variance", "wide"),
+    ("fit_intercept", "yes"),
+    ("fit_intercept", 1),
+    ("sampler", "nuts"),
+    ("sampler", SGLD),
+    ("sampler", NotASampler()),
+    ("warm_start", "no"),
+    ("n_jobs", 0),
+    ("n_jobs", 1.5),
+    ("verbose", -1),
+    ("verbose", "loud"),
+]
+
+
+def assert_untouched(model):
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+@pytest.mark.parametrize("name, value", PARAMETERS)
+def test_parameter(name, value):
+    model = SGLDLogisticRegression().set_params(**{name: value})
+    with pytest.raises((ValueError, TypeError), match=f"^{name}=.*") as error:
+        model.fit(X, Y)
+    assert len(str(error.value).split()) >= 5
+    assert_untouched(model)
+
+
+def replaced(row, column, value):
+    bad = X.copy()
+    bad[row, column] = value
+    return bad
+
+
+DATA = {
+    "NaN in X": (replaced(0, 0, np.nan), Y, None, "NaN"),
+    "Inf in X": (replaced(0, 0, np.inf), Y, None, "infinity"),
+    "one-dimensional X": (X[:, 0], Y, None, "2D array"),
+    "three-dimensional X": (X[None], Y, None, "dim 3"),
+    "no rows": (X[:0], Y[:0], None, "0 sample"),
+    "no columns": (X[:, :0], Y, None, "0 feature"),
+    "text in X": (np.full((20, 3), "a"), Y, None, "convert"),
+    "complex X": (X + 1j, Y, None, "Complex"),
+    "y too short": (X, Y[:-1], None, "inconsistent"),
+    "no y": (X, None, None, "requires y"),
+    "one class": (X, np.zeros(20), None, "one class"),
+    "continuous y": (X, X[:, 0], None, "Unknown label type"),
+    "NaN in y": (X, np.where(Y, np.nan, 1.0), None, "NaN"),
+    "matrix y": (X, np.tile(Y, (2, 1)).T, None, "1d array"),
+    "negative weight": (X, Y, -np.ones(20), "sample_weight"),
+    "NaN weight": (X, Y, np.full(20, np.nan), "sample_weight"),
+    "zero weights": (X, Y, np.zeros(20), "sample_weight"),
+    "short weights": (X, Y, np.ones(19), "sample_weight"),
+    "text weights": (X, Y, ["a"] * 20, "sample_weight"),
+    "NaN in CSR": (sparse.csr_array(replaced(0, 0, np.nan)), Y, None, "NaN"),
+}
+
+
+@pytest.mark.parametrize("case", DATA)
+def test_data(case):
+    bad_X, bad_y, weight, words = DATA[case]
+    model = SGLDLogisticRegression()
+    with pytest.raises((ValueError, TypeError), match=words):
+        model.fit(bad_X, bad_y, sample_weight=weight)
+    assert_untouched(model)
+
+
+def test_unknown_class_weight():
+    with pytest.raises(ValueError, match="class_weight|class"):
+        SGLDLogisticRegression(class_weight="even").fit(X, Y)
+
+
+def test_failed_refit_keeps_the_first_fit():
+    model = SGLDLogisticRegression(n_draws=20, n_chains=1, random_state=0).fit(X, Y)
+    before = vars(model).copy()
+    with pytest.raises(ValueError):
+        model.fit(replaced(0, 0, np.nan)[:, :2], Y)
+    assert vars(model).keys() == before.keys()
+    assert model.n_features_in_ == 3
+
+
+def test_predict_checks_its_input():
+    model = SGLDLogisticRegression(n_draws=20, n_chains=1, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="features"):
+        model.predict(X[:, :2])
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict_proba(replaced(0, 0, np.nan))
+
+
+def test_named_class_refuses_other_samplers():
+    class Other(SGLDLogisticRegression):
+        _sampler_kinds = (SGLD,)
+
+    with pytest.raises(ValueError, match="generic class"):
+        Other(sampler="sgld-lm").fit(X, Y)
