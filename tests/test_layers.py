@@ -15,7 +15,9 @@ PACKAGE = "skbayes_sg"
 KERNELS = f"{PACKAGE}.kernels"
 COMPILED = ("numpy", "numba")
 NUMERIC = ("numpy", "scipy", "joblib", "threadpoolctl", f"{PACKAGE}.inference", KERNELS)
-SHARED = tuple(f"{KERNELS}.{name}" for name in ("ops", "rows", "minibatch", "passes"))
+SHARED = tuple(
+    f"{KERNELS}.{name}" for name in ("ops", "rows", "minibatch", "passes", "normals")
+)
 AXES = tuple(f"{KERNELS}.{name}" for name in ("samplers", "gradients", "models"))
 
 # What a module may import beside the standard library. The longest matching name rules.
