@@ -48,15 +48,6 @@ def log_posterior(model, work, theta, out):
 
 
 @entry_point
-def likelihood_gradient(model, work, theta, out):
-    """Add the gradient of the log-likelihood at theta to `out`."""
-    idx = each_row()
-    for first in range(0, n_rows(model), idx.size):
-        rows = fill_rows(idx, first, n_rows(model))
-        add_gradient(model, work, theta, rows, 1.0, out)
-
-
-@entry_point
 def hessian(model, work, theta, out):
     """Add the Hessian of -log-likelihood at theta to (d, d) `out`."""
     idx = each_row()

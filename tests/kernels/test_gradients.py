@@ -6,10 +6,14 @@ from itertools import product
 import numpy as np
 import pytest
 
+from skbayes_sg import sample
+from skbayes_sg.inference.chains import NOISE_EVERY
+from skbayes_sg.kernels import ops
 from skbayes_sg.kernels.engine import estimate_gradient
-from skbayes_sg.kernels.gradients import GRADIENTS
+from skbayes_sg.kernels.gradients import GRADIENTS, Minibatch
+from skbayes_sg.kernels.gradients.stratified import allocate
 from skbayes_sg.kernels.minibatch import INDEX
-from skbayes_sg.kernels.models import GLM
+from skbayes_sg.kernels.models import GLM, GaussianMean
 from skbayes_sg.kernels.ops import (
     add_gradient,
     add_prior_gradient,
@@ -22,7 +26,8 @@ from skbayes_sg.kernels.ops import (
     prepare,
     typed,
 )
-from tests.kernels.examples import glm, small_model
+from skbayes_sg.kernels.samplers import SGLD
+from tests.kernels.examples import FAMILIES, glm, small_model
 
 N, BATCH = 6, 2
 NAMES = list(GRADIENTS)
@@ -183,10 +188,253 @@ def test_chains_share_no_memory(name, uncompiled):
             assert not (isinstance(b, np.ndarray) and np.shares_memory(a, b))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_preparing_twice_changes_nothing(name, uncompiled):
+    model = small_model("gaussian")
+    once = build(name, model)
+    twice = typed(prepare(once, model))
+    for a, b in zip(flat(once), flat(twice), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def flat(component):
+    for value in component:
+        if hasattr(value, "_fields"):
+            yield from flat(value)
+        else:
+            yield value
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_control_variate_is_exact_at_the_mode(model, uncompiled):
     model = small_model(model)
-    chain = Chain("cv", model)
-    mode = chain.gradient.mode
-    for _ in range(10):
-        assert_close(chain.estimate(mode), full_gradient(model, mode))
+    for name in ("cv", "weighted-cv"):
+        chain = Chain(name, model, batch_size=4)
+        mode = chain.gradient.mode
+        for _ in range(10):
+            assert_close(chain.estimate(mode), full_gradient(model, mode))
+
+
+@pytest.mark.parametrize("name", ["cv", "weighted-cv"])
+def test_control_variate_falls_back_beyond_its_reach(name, uncompiled):
+    # Beyond sqrt(N) posterior sds the estimate is the simple one, on the same rows.
+    model = small_model("gaussian", N)
+    simple = "minibatch" if name == "cv" else "weighted"
+    far, near = Chain(name, model), Chain(name, model)
+    mode = far.gradient.mode
+    direction = np.array([1.0, -2.0, 0.5])
+    direction *= np.sqrt(N / (np.diag(model.precision) @ direction**2))
+    expected = Chain(simple, model).estimate(mode + 1.001 * direction)
+    assert_close(far.estimate(mode + 1.001 * direction), expected)
+    expected = Chain(simple, model).estimate(mode + 0.999 * direction)
+    assert abs(near.estimate(mode + 0.999 * direction) - expected).max() > 0.01
+
+    theta = mode + 5 * direction
+    assert_close(moments(far, theta)[0], full_gradient(model, theta))
+
+
+def test_differences_of_a_regression_reach_everywhere(uncompiled):
+    model = small_model("logistic", N)
+    assert build("cv", model).reach == np.inf
+    limited = Chain("cv", model, reach=0.5)
+    theta = theta_of(model, 0) + 10.0
+    assert_close(limited.estimate(theta), Chain("minibatch", model).estimate(theta))
+    for chain in (limited, Chain("cv", model)):
+        assert_close(moments(chain, theta)[0], full_gradient(model, theta))
+
+
+def test_variance_of_the_simple_estimator(uncompiled):
+    # (1 - n/N) N^2/n times the variance of the rows' gradients.
+    model, theta = small_model("logistic", N), theta_of(small_model("logistic"), 1)
+    rows = np.zeros((N, theta.size))
+    for i in range(N):
+        idx = np.array([i], INDEX)
+        add_gradient(model, init_work(model), theta, idx, 1.0, rows[i])
+    expected = (1 - BATCH / N) * N**2 / BATCH * rows.var(axis=0, ddof=1)
+    assert_close(moments(Chain("minibatch", model), theta)[1], expected)
+
+
+@pytest.mark.parametrize("name", ["cv", "weighted-cv", "saga", "svrg"])
+def test_differences_have_less_variance_near_their_anchor(name, uncompiled):
+    model = small_model("softmax", N)
+    chain, mode = Chain(name, model), theta_of(model, 0)
+    chain.estimate(mode)  # an anchor for those that have no mode
+    theta = mode + 0.01 * theta_of(model, 1)
+    _, variance = moments(chain, theta)
+    _, simple = moments(Chain("minibatch", model), theta)
+    assert variance.sum() < 1e-3 * simple.sum()
+
+
+def test_saga_remembers_where_each_row_was_seen(uncompiled):
+    for name in MODELS:
+        model = small_model(name, N)
+        chain, last = Chain("saga", model), {}
+        for seed in range(30):
+            theta = theta_of(model, seed)
+            chain.estimate(theta)
+            seen = range(N) if seed == 0 else chain.memory.permutation[:BATCH]
+            last |= {i: theta for i in seen}
+        total = np.zeros(theta.size)
+        for i, theta in last.items():
+            idx = np.array([i], INDEX)
+            add_gradient(model, chain.work, theta, idx, 1.0, total)
+        assert_close(chain.memory.total, total)
+
+
+def test_saga_table_is_bounded(monkeypatch, uncompiled):
+    model = small_model("gaussian")
+    monkeypatch.setattr(ops, "MAX_TABLE_BYTES", 20 * 3 * 8 - 1)
+    with pytest.raises(ValueError, match="20 rows with 3 parameters .*svrg"):
+        Chain("saga", model)
+    regression = Chain("saga", small_model("softmax"))
+    assert regression.memory.table.shape == (3, 20)
+
+
+def test_svrg_moves_its_anchor_on_time(uncompiled):
+    model = small_model("gaussian", N)
+    assert build("svrg", model, batch_size=4).refresh_every == 2
+    chain = Chain("svrg", model, refresh_every=3)
+    thetas = [theta_of(model, seed) for seed in range(7)]
+    for k, theta in enumerate(thetas):
+        chain.estimate(theta)
+        np.testing.assert_array_equal(chain.memory.anchor, thetas[3 * (k // 3)])
+
+
+def test_weights_say_how_often_rows_are_drawn(uncompiled):
+    model = small_model("gaussian", 400)
+    weights = np.random.default_rng(0).exponential(size=400) ** 2
+    design = build("weighted", model, batch_size=100, weights=weights).design
+    assert design.counts.sum() == 100
+    sizes = np.diff(design.starts)
+    heaviness = np.add.reduceat(weights[design.rows], design.starts[:-1]) / sizes
+    chance = design.counts / sizes  # w_i of the rows of each stratum
+    assert np.all(np.diff(chance) >= 0) and np.all(np.diff(heaviness) > 0)
+    assert chance[-1] == 1.0
+    # In proportion to the weights where a row is not drawn always, but for rounding.
+    ratio = (chance / heaviness)[chance < 1]
+    assert ratio.size >= 5 and ratio.max() < 1.3 * ratio.min()
+
+
+def test_weights_reduce_the_variance(uncompiled):
+    # Rows of very different sizes: the best weights are the sizes of the gradients.
+    rng = np.random.default_rng(0)
+    sizes = rng.exponential(size=100) ** 2
+    y = sizes[:, None] * rng.choice([-1.0, 1.0], (100, 2))
+    model = typed(GaussianMean(y, np.eye(2)))
+    variance = {}
+    for name in ("minibatch", "weighted"):
+        chain = Chain(name, model, batch_size=20, weights=sizes)
+        theta = np.zeros(2)
+        estimates = np.array([chain.estimate(theta) for _ in range(2000)])
+        assert np.all(  # unbiased, within 4 Monte Carlo errors
+            abs(estimates.mean(axis=0) - y.mean(axis=0))
+            < 4 * estimates.std(axis=0) / np.sqrt(2000)
+        )
+        variance[name] = estimates.var(axis=0).sum()
+    # sum |g_i|^2 / w_i of optimal weights, against N/n sum |g_i|^2.
+    assert variance["weighted"] < 0.25 * variance["minibatch"]
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_leverages(name, sparse, uncompiled):
+    model = glm(name, sparse=sparse, weighted=True)
+    X = np.column_stack((glm(name).rows, np.ones(20)))
+    mode, work = theta_of(model, 0), init_work(model)
+    curvature = np.zeros(20)  # of the intercepts: the sum of their diagonal
+    for i in range(20):
+        out = np.zeros(mode.size)
+        ops.add_hessian_diagonal(model, work, mode, np.array([i], INDEX), 1.0, out)
+        curvature[i] = out.reshape(model.n_outputs, -1)[:, -1].sum()
+    for point, c in ((mode, curvature), (None, np.ones(20))):
+        expected = c * (X**2 / (c @ X**2)).sum(axis=1)
+        np.testing.assert_allclose(ops.leverages(model, point), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "shares", "n", "expected"),
+    [
+        ([50, 30, 20], [50, 30, 20], 10, [5, 3, 2]),
+        ([90, 9, 1], [90, 9, 1], 10, [8, 1, 1]),
+        ([3, 3, 3], [3, 3, 3], 9, [3, 3, 3]),
+        ([2, 50, 50], [1, 1, 1], 60, [2, 29, 29]),
+        ([5, 5], [5, 5], 2, [1, 1]),
+    ],
+)
+def test_allocation(sizes, shares, n, expected):
+    counts = allocate(n, np.array(sizes), np.array(shares))
+    np.testing.assert_array_equal(counts, expected)
+
+
+@pytest.mark.parametrize("n", [16, 17, 100, 399, 400])
+def test_allocation_keeps_its_bounds(n, rng):
+    sizes = rng.multinomial(400 - 16, rng.dirichlet(np.full(16, 0.3))) + 1
+    counts = allocate(n, sizes, rng.dirichlet(np.full(16, 0.3)))
+    assert counts.sum() == n
+    assert np.all((counts >= 1) & (counts <= sizes))
+
+
+def test_strata_may_be_named(uncompiled):
+    model = small_model("gaussian", N)
+    names = np.array(["b", "a", "b", "a", "b", "a"])
+    design = build("stratified", model, strata=names).design
+    np.testing.assert_array_equal(design.rows, [1, 3, 5, 0, 2, 4])
+    np.testing.assert_array_equal(design.starts, [0, 3, 6])
+    np.testing.assert_array_equal(design.counts, [1, 1])
+
+
+def test_classes_are_strata_of_a_classifier(uncompiled):
+    model = small_model("softmax")
+    chain = Chain("stratified", model, batch_size=6)
+    chain.estimate(theta_of(model, 0))
+    starts, counts = chain.gradient.design.starts, chain.gradient.design.counts
+    np.testing.assert_array_equal(counts, [2, 2, 2])
+    for k in range(3):
+        drawn = chain.memory.permutation[starts[k] : starts[k] + counts[k]]
+        assert set(model.y[drawn]) == {k}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("stratified", {"strata": np.arange(N)}, "batch_size=2 .* strata, 6"),
+        ("stratified", {"strata": np.arange(3)}, r"strata has shape \(3,\)"),
+        ("weighted", {"weights": np.ones(3)}, r"weights has shape \(3,\)"),
+        ("weighted", {"weights": -np.ones(N)}, "not negative"),
+        ("weighted", {"weights": np.zeros(N)}, "not all zero"),
+        ("weighted", {"weights": np.full(N, np.nan)}, "finite"),
+        ("weighted", {"weights": np.full(N, np.inf)}, "finite"),
+        ("weighted", {"weights": None}, "GaussianMean cannot tell .* give weights"),
+        ("weighted-cv", {"weights": None}, "GaussianMean cannot tell .* give weights"),
+        ("stratified", {"strata": None}, "GaussianMean has no classes; give strata"),
+    ],
+)
+def test_bad_settings(name, settings, message, uncompiled):
+    with pytest.raises(ValueError, match=message):
+        build(name, small_model("gaussian", N), **settings)
+
+
+@pytest.mark.parametrize("batch_size", [5, 15])
+def test_measured_variance_is_the_analytic_one(batch_size):
+    # (1/n - 1/N) times the variance of N times a row's gradient: the simple estimator,
+    # with the correction for a finite population.
+    model = small_model("gaussian", 20)
+    n_chains, n_measured = 100, 100
+    _, info = sample(
+        model,
+        SGLD(),
+        Minibatch(batch_size),
+        step_size=0.05,
+        n_draws=1,
+        burn_in=NOISE_EVERY * n_measured,
+        n_chains=n_chains,
+        random_state=0,
+        return_info=True,
+    )
+    rows = model.y @ model.precision
+    expected = (1 / batch_size - 1 / 20) * rows.var(axis=0, ddof=1)
+    # Each measurement, half a squared difference, has relative sd at most sqrt(2).
+    error = np.sqrt(2 / (n_chains * n_measured))
+    measured = info.gradient_variance.mean(axis=0)
+    np.testing.assert_allclose(measured, expected, rtol=4 * error)
+    assert 4 * error < 0.06

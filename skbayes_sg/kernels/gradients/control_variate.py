@@ -35,7 +35,7 @@ from skbayes_sg.kernels.ops import (
     n_rows,
     prepare,
 )
-from skbayes_sg.kernels.passes import hessian_diagonal, likelihood_gradient
+from skbayes_sg.kernels.passes import hessian_diagonal, log_posterior
 
 
 class ControlVariate(NamedTuple):
@@ -46,22 +46,25 @@ class ControlVariate(NamedTuple):
     reach: float = None  # differences up to D = reach sqrt(N); None: 1, or no limit
     anchor: np.ndarray = None  # what the model remembers of the mode
     likelihood: np.ndarray = None  # (d,) the likelihood's full gradient at the mode
-    information: np.ndarray = None  # (d,) I, zero where the model does not know it
+    information: np.ndarray = None  # (d,) I; zero where unknown or of no use
 
 
 @prepare.register(ControlVariate)
 def _(gradient, model):
     mode, work, reach = gradient.mode, init_work(model), gradient.reach
-    likelihood, information = np.zeros_like(mode), np.zeros(mode.size)
-    likelihood_gradient(model, work, mode, likelihood)
-    if implements(add_hessian_diagonal, model):
-        hessian_diagonal(model, work, mode, information)
+    # The pass that mode finding has compiled too, less the prior.
+    likelihood, prior = np.zeros_like(mode), np.zeros_like(mode)
+    log_posterior(model, work, mode, likelihood)
+    add_prior_gradient(model, work, mode, prior)
     if reach is None:
         reach = math.inf if implements(add_difference, model) else 1.0
+    information = np.zeros(mode.size)
+    if reach < math.inf and implements(add_hessian_diagonal, model):
+        hessian_diagonal(model, work, mode, information)
     return gradient._replace(
         reach=reach,
         anchor=init_anchor(model, work, mode),
-        likelihood=likelihood,
+        likelihood=likelihood - prior,
         information=information,
     )
 

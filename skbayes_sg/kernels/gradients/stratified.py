@@ -16,6 +16,7 @@ from skbayes_sg.kernels.ops import (
     add_prior_gradient,
     estimate,
     helper,
+    implements,
     init_memory,
     n_rows,
     prepare,
@@ -41,7 +42,11 @@ class Stratified(NamedTuple):
 
 @prepare.register(Stratified)
 def _(gradient, model):
-    labels = row_classes(model) if gradient.strata is None else gradient.strata
+    labels = gradient.strata
+    if labels is None:
+        if not implements(row_classes, model):
+            raise ValueError(f"{type(model).__name__} has no classes; give strata")
+        labels = row_classes(model)
     labels = np.asarray(labels)
     if labels.shape != (n_rows(model),):
         raise ValueError(
