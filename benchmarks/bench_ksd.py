@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from skbayes_sg.metrics import kernel_stein_discrepancy
 
-BLOCK_SIZE = 250  # the fastest of 125, 250, 500 and 1,000 for numpy
+BLOCK_SIZE = 250  # numpy is slower with 500 and 1,000
 
 
 def blocked_numpy(x, s, half, c=1.0, beta=-0.5):
