@@ -1,4 +1,4 @@
-"""Sphinx settings. No network is used, so that a build gives the same result anywhere."""
+"""Sphinx settings. No network is used: a build gives the same result anywhere."""
 
 import skbayes_sg
 
