@@ -17,6 +17,7 @@ from skbayes_sg.kernels.ops import (
     GradientNoise,
     Target,
     add_hessian_diagonal,
+    check_parts,
     implements,
     init_memory,
     init_state,
@@ -193,6 +194,7 @@ def sample(
         scale=None,
         limit=step_limit,
     )
+    check_parts(plan.sampler, plan.model, plan.gradient, plan.coordinates)
     draws = allocate_draws(model, n_chains, n_draws, storage)
     start = _starts(plan, start, n_chains)
     if scale is None and implements(add_hessian_diagonal, model):

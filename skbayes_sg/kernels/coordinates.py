@@ -7,7 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.ops import position_scale, pull_back, to_position, to_theta
+from skbayes_sg.kernels.ops import (
+    position_scale,
+    pull_back,
+    pull_back_diagonal,
+    pull_back_metric,
+    push_forward,
+    to_position,
+    to_theta,
+)
 
 
 class Identity(NamedTuple):
@@ -69,6 +77,68 @@ def _(coordinates, g, out):
         row = coordinates.factor[i]
         for j in range(i, out.size):
             out[j] += row[j] * g[i]
+
+
+@push_forward.register(Identity)
+def _(coordinates, vector, out):
+    out[:] = vector
+
+
+@push_forward.register(Diagonal)
+def _(coordinates, vector, out):
+    for j in range(out.size):
+        out[j] = coordinates.scale[j] * vector[j]
+
+
+@push_forward.register(Dense)
+def _(coordinates, vector, out):
+    for i in range(out.size):
+        total = 0.0
+        for j in range(i, out.size):
+            total += coordinates.factor[i, j] * vector[j]
+        out[i] = total
+
+
+@pull_back_metric.register(Identity)
+def _(coordinates, matrix):
+    pass
+
+
+@pull_back_metric.register(Diagonal)
+def _(coordinates, matrix):
+    scale = coordinates.scale
+    for i in range(scale.size):
+        for j in range(scale.size):
+            matrix[i, j] *= scale[i] * scale[j]
+
+
+@pull_back_metric.register(Dense)
+def _(coordinates, matrix):
+    factor, d = coordinates.factor, len(matrix)
+    # L is upper triangular: from the last row or column on, none is needed again.
+    for i in range(d):
+        for j in range(d - 1, -1, -1):
+            matrix[i, j] *= factor[j, j]
+            for k in range(j):
+                matrix[i, j] += matrix[i, k] * factor[k, j]
+    for i in range(d - 1, -1, -1):
+        for j in range(d):
+            matrix[i, j] *= factor[i, i]
+        for k in range(i):
+            for j in range(d):
+                matrix[i, j] += factor[k, i] * matrix[k, j]
+
+
+@pull_back_diagonal.register(Identity)
+def _(coordinates, diagonal, slope):
+    pass
+
+
+@pull_back_diagonal.register(Diagonal)
+def _(coordinates, diagonal, slope):
+    for j in range(diagonal.size):
+        diagonal[j] *= coordinates.scale[j] ** 2
+        slope[j] *= coordinates.scale[j] ** 3
 
 
 @to_position.register(Identity)

@@ -48,6 +48,7 @@ OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
 MAX_TABLE_BYTES = 2**30  # of row gradients that a chain may remember
 
 _OPERATIONS = []
+COMPILED = []  # the dispatchers of all entry points used so far
 
 
 def _python_class(numba_type):
@@ -136,13 +137,18 @@ def compiled(function):
     try:
         return numba.njit(function, cache=True, **OPTIONS)
     except RuntimeError:  # numba: "no locator available"
-        warnings.warn(
-            "numba finds no writable cache directory, so every process compiles again; "
-            "set NUMBA_CACHE_DIR to a writable folder to avoid this",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        _warn_of_no_cache()
         return numba.njit(function, **OPTIONS)
+
+
+@functools.cache
+def _warn_of_no_cache():
+    warnings.warn(
+        "numba finds no writable cache directory, so every process compiles again; "
+        "set NUMBA_CACHE_DIR to a writable folder to avoid this",
+        RuntimeWarning,
+        stacklevel=4,
+    )
 
 
 def entry_point(function):
@@ -158,13 +164,13 @@ def entry_point(function):
         copy = python_types.FunctionType(function.__code__, function.__globals__)
         copy.__qualname__ = f"{function.__name__}.{digest}"
         copy.__module__ = function.__module__
-        return compiled(copy)
+        COMPILED.append(compiled(copy))
+        return COMPILED[-1]
 
     @functools.wraps(function)
     def call(*args):
         return build(source_digest(args))(*args)
 
-    call.dispatcher = lambda *args: build(source_digest(args))
     return call
 
 
@@ -323,6 +329,44 @@ def pull_back(coordinates, g, out):
     raise NotImplementedError
 
 
+# Metrics: for samplers that adapt to the curvature at every position. Any positive
+# definite function G(theta) of theta alone is valid; the rows in `idx` never change.
+@kernel_op
+def metric(model, work, theta, idx, out):
+    """Write the metric G(theta), judged from the rows in `idx`, to (d, d) `out`."""
+    raise NotImplementedError
+
+
+@kernel_op
+def metric_divergence(model, work, theta, idx, factor, out):
+    """Write sum_jm (d_j G_km) P_mj to (d,) `out`, where P = factor' factor."""
+    raise NotImplementedError
+
+
+@kernel_op
+def metric_diagonal(model, work, theta, idx, out, slope):
+    """Write G_jj(theta) of a diagonal metric to `out` and d_j G_jj to `slope`."""
+    raise NotImplementedError
+
+
+@kernel_op
+def pull_back_metric(coordinates, matrix):
+    """Replace the metric of theta by that of the position, L' G L, in place."""
+    raise NotImplementedError
+
+
+@kernel_op
+def push_forward(coordinates, vector, out):
+    """Write L `vector`, the change of theta with the position, to `out`."""
+    raise NotImplementedError
+
+
+@kernel_op
+def pull_back_diagonal(coordinates, diagonal, slope):
+    """Do the same as `pull_back_metric` for G_jj and d_j G_jj, where L is diagonal."""
+    raise NotImplementedError
+
+
 # Schedules
 @kernel_op
 def step_size_at(schedule, t):
@@ -378,6 +422,17 @@ def position_scale(coordinates, theta_scale):
 def init_state(sampler, position, rng):
     """Allocate a chain's state; its field ``position`` is a copy of `position`."""
     raise missing(init_state, sampler)
+
+
+@python_op
+def check_parts(sampler, model, gradient, coordinates):
+    """Raise a ValueError where the sampler cannot work with the other parts."""
+
+
+@python_op
+def is_exact(gradient):
+    """Whether the estimator computes the gradient without error."""
+    return False
 
 
 @python_op

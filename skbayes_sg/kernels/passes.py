@@ -10,6 +10,7 @@ from skbayes_sg.kernels.ops import (
     add_prior_gradient,
     entry_point,
     helper,
+    locate,
     log_likelihood,
     log_prior,
     n_rows,
@@ -31,6 +32,18 @@ def fill_rows(buffer, first, n):
     for k in range(count):
         buffer[k] = first + k
     return buffer[:count]
+
+
+@helper
+def log_density_at(target, position, idx):
+    """Return the target's log density at `position`, from all rows; idx is a buffer."""
+    theta = locate(target, position)
+    model, work = target.model, target.work
+    value = log_prior(model, work, theta)
+    for first in range(0, n_rows(model), idx.size):
+        rows = fill_rows(idx, first, n_rows(model))
+        value += log_likelihood(model, work, theta, rows)
+    return value * target.inverse_temperature
 
 
 @entry_point

@@ -12,6 +12,7 @@ from skbayes_sg.kernels.ops import (
     add_prior_gradient,
     estimate,
     init_memory,
+    is_exact,
     n_rows,
 )
 from skbayes_sg.kernels.passes import each_row, fill_rows
@@ -40,3 +41,8 @@ def _(gradient, memory, model, work, theta, rng, out):
     for first in range(0, n, memory.idx.size):
         rows = fill_rows(memory.idx, first, n)
         add_gradient(model, work, theta, rows, 1.0, out)
+
+
+@is_exact.register(Full)
+def _(gradient):
+    return True

@@ -1,5 +1,6 @@
 """Models: log-likelihood, prior and their derivatives."""
 
+import skbayes_sg.kernels.models.fisher  # noqa: F401  metrics
 import skbayes_sg.kernels.models.glm_rows  # noqa: F401  registers operations of GLM
 from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import GLM

@@ -1,8 +1,48 @@
 """Samplers: how a position moves, given noisy gradients of its log density."""
 
+from skbayes_sg.kernels.samplers.badodab import BADODAB
+from skbayes_sg.kernels.samplers.baoab import BAOAB
+from skbayes_sg.kernels.samplers.hmc import HMC
 from skbayes_sg.kernels.samplers.leimkuhler_matthews import LeimkuhlerMatthews
+from skbayes_sg.kernels.samplers.mala import MALA
+from skbayes_sg.kernels.samplers.psgld import PSGLD
+from skbayes_sg.kernels.samplers.recipe import Recipe
+from skbayes_sg.kernels.samplers.sghmc import SGHMC
 from skbayes_sg.kernels.samplers.sgld import SGLD
+from skbayes_sg.kernels.samplers.sgnht import SGNHT
+from skbayes_sg.kernels.samplers.sgrhmc import SGRHMC
+from skbayes_sg.kernels.samplers.sgrld import SGRLD
+from skbayes_sg.kernels.samplers.sgrld_dense import DenseSGRLD
 
-SAMPLERS = {"sgld": SGLD, "sgld-lm": LeimkuhlerMatthews}
+SAMPLERS = {
+    "sgld": SGLD,
+    "sgld-lm": LeimkuhlerMatthews,
+    "psgld": PSGLD,
+    "sgrld": SGRLD,
+    "sgrld-dense": DenseSGRLD,
+    "sghmc": SGHMC,
+    "sgrhmc": SGRHMC,
+    "baoab": BAOAB,
+    "sgnht": SGNHT,
+    "badodab": BADODAB,
+    "mala": MALA,
+    "hmc": HMC,
+    "recipe": Recipe,
+}
 
-__all__ = ["SAMPLERS", "SGLD", "LeimkuhlerMatthews"]
+__all__ = [
+    "BADODAB",
+    "BAOAB",
+    "HMC",
+    "MALA",
+    "PSGLD",
+    "SAMPLERS",
+    "SGHMC",
+    "SGLD",
+    "SGNHT",
+    "SGRHMC",
+    "SGRLD",
+    "DenseSGRLD",
+    "LeimkuhlerMatthews",
+    "Recipe",
+]

@@ -6,11 +6,11 @@ Each noise vector is used in two steps. The law of phi is then exact to second o
 h, and exact for a Gaussian posterior with exact gradients, at the cost of SGLD.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
     accurate_step,
     gradient_at,
@@ -20,6 +20,7 @@ from skbayes_sg.kernels.ops import (
     stable_step,
     step,
 )
+from skbayes_sg.kernels.samplers.sgld import SGLD
 
 
 class LeimkuhlerMatthews(NamedTuple):
@@ -27,27 +28,31 @@ class LeimkuhlerMatthews(NamedTuple):
 
 
 class AveragedNoiseState(NamedTuple):
-    """Position, gradient and the noise that the next step shares with the last one."""
+    """Position, buffers and the noise that the next step shares with the last one."""
 
     position: np.ndarray  # (d,) phi
     g: np.ndarray  # (d,)
-    xi: np.ndarray  # (d,) xi_k
+    old: np.ndarray  # (d,) xi_k
+    new: np.ndarray  # (d,) xi_{k+1}
 
 
 @init_state.register(LeimkuhlerMatthews)
 def _(sampler, position, rng):
     xi = rng.standard_normal(position.size).astype(position.dtype)
-    return AveragedNoiseState(position.copy(), np.zeros_like(position), xi)
+    return AveragedNoiseState(
+        position.copy(), np.zeros_like(position), xi, np.zeros_like(position)
+    )
 
 
 @step.register(LeimkuhlerMatthews)
 def _(sampler, state, target, h, rng):
-    phi, g, xi = state.position, state.g, state.xi
+    phi, g, old, new = state.position, state.g, state.old, state.new
     gradient_at(target, phi, rng, g)
+    fill_normals(rng, new)
     for j in range(phi.size):
-        new = rng.standard_normal()
-        phi[j] += 0.5 * (h * g[j] + noise_sd(target, j, h, 0.5 * h) * (xi[j] + new))
-        xi[j] = new
+        sd = noise_sd(target, j, h, 0.5 * h)
+        phi[j] += 0.5 * h * g[j] + 0.5 * sd * (old[j] + new[j])
+        old[j] = new[j]
 
 
 @stable_step.register(LeimkuhlerMatthews)
@@ -63,4 +68,4 @@ def _(sampler, noise, tolerance):
 
 @relaxation.register(LeimkuhlerMatthews)
 def _(sampler, h):
-    return -1.0 / math.log(max(abs(1.0 - 0.5 * h), math.exp(-1.0)))
+    return relaxation(SGLD(), h)

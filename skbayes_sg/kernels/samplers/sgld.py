@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
     accurate_step,
     gradient_at,
@@ -26,24 +27,27 @@ class SGLD(NamedTuple):
 
 
 class LangevinState(NamedTuple):
-    """Position and gradient."""
+    """Position and buffers."""
 
     position: np.ndarray  # (d,) phi
     g: np.ndarray  # (d,)
+    xi: np.ndarray  # (d,)
 
 
 @init_state.register(SGLD)
 def _(sampler, position, rng):
-    return LangevinState(position.copy(), np.zeros_like(position))
+    return LangevinState(
+        position.copy(), np.zeros_like(position), np.zeros_like(position)
+    )
 
 
 @step.register(SGLD)
 def _(sampler, state, target, h, rng):
-    phi, g = state.position, state.g
+    phi, g, xi = state.position, state.g, state.xi
     gradient_at(target, phi, rng, g)
+    fill_normals(rng, xi)
     for j in range(phi.size):
-        xi = rng.standard_normal()
-        phi[j] += 0.5 * h * g[j] + noise_sd(target, j, h, 0.5 * h) * xi
+        phi[j] += 0.5 * h * g[j] + noise_sd(target, j, h, 0.5 * h) * xi[j]
 
 
 @stable_step.register(SGLD)

@@ -1,0 +1,81 @@
+"""BAOAB, a splitting of underdamped Langevin (Leimkuhler & Matthews, 2013).
+
+    B  rho <- rho + h/2 g(phi)
+    A  phi <- phi + h/4 rho
+    O  rho <- c rho + sqrt(1 - c^2) xi,    c = exp(-C h/2),    rho ~ N(0, I)
+    A  phi <- phi + h/4 rho
+
+The two half kicks around a recorded position share its gradient, so they are one whole
+kick here. Exact for a Gaussian posterior with exact gradients, second order otherwise,
+for one gradient per iteration.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayes_sg.kernels.normals import fill_normals
+from skbayes_sg.kernels.ops import (
+    accurate_step,
+    gradient_at,
+    init_state,
+    noise_sd,
+    relaxation,
+    stable_step,
+    step,
+)
+from skbayes_sg.kernels.samplers.momentum import (
+    decay_time,
+    init_momentum,
+    largest_step,
+)
+
+
+class BAOAB(NamedTuple):
+    """Second-order steps of the underdamped Langevin diffusion."""
+
+    friction: float = 1.0  # C
+
+
+@init_state.register(BAOAB)
+def _(sampler, position, rng):
+    return init_momentum(position, rng)
+
+
+@step.register(BAOAB)
+def _(sampler, state, target, h, rng):
+    phi, rho, g, xi = state.position, state.momentum, state.g, state.xi
+    eps = 0.5 * h
+    c = math.exp(-sampler.friction * eps)
+    gradient_at(target, phi, rng, g)
+    fill_normals(rng, xi)
+    for j in range(phi.size):
+        rho[j] += eps * g[j]
+        phi[j] += 0.5 * eps * rho[j]
+        rho[j] = c * rho[j] + noise_sd(target, j, 1.0 - c * c, c * eps) * xi[j]
+        phi[j] += 0.5 * eps * rho[j]
+
+
+@stable_step.register(BAOAB)
+def _(sampler):
+    return 4.0
+
+
+@accurate_step.register(BAOAB)
+def _(sampler, noise, tolerance):
+    def error(h):  # of the stationary variance, all of it from gradient noise V
+        eps = 0.5 * h
+        spread = noise * eps**2 / (4.0 - eps**2)
+        return spread / math.tanh(0.5 * sampler.friction * eps)
+
+    return largest_step(error, tolerance, 2.0)
+
+
+@relaxation.register(BAOAB)
+def _(sampler, h):
+    eps = 0.5 * h
+    kick = np.array([[1.0, 0.0], [-eps, 1.0]])
+    drift = np.array([[1.0, 0.5 * eps], [0.0, 1.0]])
+    damp = np.diag([1.0, math.exp(-sampler.friction * eps)])
+    return decay_time(drift @ damp @ drift @ kick)

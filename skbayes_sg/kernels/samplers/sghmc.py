@@ -1,0 +1,95 @@
+"""Stochastic gradient Hamiltonian Monte Carlo (Chen, Fox & Guestrin, 2014).
+
+    L times:  phi <- phi + h/2 rho
+              rho <- rho + h/2 (g(phi) - C rho) + sqrt(h C) xi,    rho ~ N(0, I)
+
+Each of the L steps estimates the gradient anew. The friction C lets momentum out at the
+rate at which the noise brings it in. With learning rate eta and momentum decay alpha of
+the original paper, eta = h^2 / 4 and alpha = C h / 2.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayes_sg.kernels.normals import fill_normals
+from skbayes_sg.kernels.ops import (
+    accurate_step,
+    gradient_at,
+    init_state,
+    noise_sd,
+    relaxation,
+    stable_step,
+    step,
+)
+from skbayes_sg.kernels.samplers.momentum import (
+    decay_time,
+    init_momentum,
+    largest_step,
+    position_variance,
+)
+
+
+class SGHMC(NamedTuple):
+    """Euler steps of the underdamped Langevin diffusion, `n_leapfrog` per iteration.
+
+    Friction 1 forgets fastest where the curvature is 1. With `resample` the momentum is
+    drawn anew at the start of each iteration.
+    """
+
+    friction: float = 1.0  # C
+    n_leapfrog: int = 5  # L
+    resample: bool = False
+
+
+@init_state.register(SGHMC)
+def _(sampler, position, rng):
+    return init_momentum(position, rng)
+
+
+@step.register(SGHMC)
+def _(sampler, state, target, h, rng):
+    phi, rho, g, xi = state.position, state.momentum, state.g, state.xi
+    eps, friction = 0.5 * h, sampler.friction
+    if sampler.resample:
+        fill_normals(rng, rho)
+    for _ in range(sampler.n_leapfrog):
+        for j in range(phi.size):
+            phi[j] += eps * rho[j]
+        gradient_at(target, phi, rng, g)
+        fill_normals(rng, xi)
+        for j in range(phi.size):
+            sd = noise_sd(target, j, h * friction, eps)
+            rho[j] += eps * (g[j] - friction * rho[j]) + sd * xi[j]
+
+
+@stable_step.register(SGHMC)
+def _(sampler):
+    # The trace of the 2 x 2 map exceeds minus one minus its determinant.
+    return 2.0 * (np.sqrt(sampler.friction**2 + 4.0) - sampler.friction)
+
+
+@accurate_step.register(SGHMC)
+def _(sampler, noise, tolerance):
+    def error(h):
+        return abs(position_variance(*_transition(sampler, h, noise)) - 1.0)
+
+    return largest_step(error, tolerance, 0.5 * stable_step(sampler))
+
+
+@relaxation.register(SGHMC)
+def _(sampler, h):
+    return decay_time(_transition(sampler, h, 0.0)[0])
+
+
+def _transition(sampler, h, noise):
+    """Return the map A and the noise covariance Q of an iteration at curvature 1."""
+    eps, friction = 0.5 * h, sampler.friction
+    a = np.array([[1.0, eps], [-eps, 1.0 - eps * friction - eps**2]])
+    q = np.diag([0.0, h * friction + eps**2 * noise])
+    total, spread = np.eye(2), np.zeros((2, 2))
+    if sampler.resample:
+        total, spread = np.diag([1.0, 0.0]), np.diag([0.0, 1.0])
+    for _ in range(sampler.n_leapfrog):
+        total, spread = a @ total, a @ spread @ a.T + q
+    return total, spread

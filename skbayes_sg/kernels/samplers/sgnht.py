@@ -1,0 +1,120 @@
+"""Stochastic gradient Nose-Hoover thermostat (Ding et al., 2014).
+
+    rho <- rho + h/2 (g(phi) - eta rho) + sqrt(h A) xi,    rho ~ N(0, I)
+    phi <- phi + h/2 rho
+    eta <- eta + h/2 (rho' rho / d - 1)
+
+The friction eta adapts until the momentum has its proper variance, so that it absorbs
+gradient noise of an unknown level. H = U + rho' rho / 2 + d (eta - A)^2 / 2: the
+coupling rho / d needs the factor d, not 1 / d as in some texts.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayes_sg.kernels.normals import fill_normals
+from skbayes_sg.kernels.ops import (
+    accurate_step,
+    gradient_at,
+    init_state,
+    noise_sd,
+    relaxation,
+    sampler_stats,
+    stable_step,
+    step,
+)
+from skbayes_sg.kernels.samplers.momentum import (
+    decay_time,
+    init_momentum,
+    largest_step,
+)
+
+
+class SGNHT(NamedTuple):
+    """Euler steps of the Nose-Hoover-Langevin diffusion.
+
+    The error of a variance grows as A h, and the time in which squares are forgotten as
+    (1 + A^2) / (A h): diffusions around a half serve best where the curvature is 1.
+    """
+
+    diffusion: float = 0.5  # A
+
+
+class ThermostatState(NamedTuple):
+    """Position, momentum, thermostat and buffers."""
+
+    position: np.ndarray  # (d,) phi
+    momentum: np.ndarray  # (d,) rho
+    thermostat: np.ndarray  # (1,) eta
+    g: np.ndarray  # (d,)
+    xi: np.ndarray  # (d,)
+
+
+def init_thermostat(sampler, position, rng):
+    """Return a state whose thermostat stands at the friction of exact gradients."""
+    phi, rho, g, xi = init_momentum(position, rng)
+    return ThermostatState(phi, rho, np.array([float(sampler.diffusion)]), g, xi)
+
+
+@init_state.register(SGNHT)
+def _(sampler, position, rng):
+    return init_thermostat(sampler, position, rng)
+
+
+@step.register(SGNHT)
+def _(sampler, state, target, h, rng):
+    phi, rho, g, xi = state.position, state.momentum, state.g, state.xi
+    eps, eta = 0.5 * h, state.thermostat[0]
+    gradient_at(target, phi, rng, g)
+    fill_normals(rng, xi)
+    energy = 0.0
+    for j in range(phi.size):
+        sd = noise_sd(target, j, h * sampler.diffusion, eps)
+        rho[j] += eps * (g[j] - eta * rho[j]) + sd * xi[j]
+        phi[j] += eps * rho[j]
+        energy += rho[j] * rho[j]
+    state.thermostat[0] = eta + eps * (energy / phi.size - 1.0)
+
+
+@sampler_stats.register(SGNHT)
+def _(sampler, state):
+    return {"thermostat": float(state.thermostat[0])}
+
+
+def _friction(sampler, h, noise):
+    """Return the mean thermostat, for gradient noise V alike in all coordinates.
+
+    The momentum has variance 1 where eta (2 - eps eta - eps^2 / 2) = 2 A + eps V.
+    """
+    eps = 0.5 * h
+    half = 1.0 - 0.25 * eps**2
+    inside = half**2 - eps * (2.0 * sampler.diffusion + eps * noise)
+    return (half - math.sqrt(inside)) / eps if inside > 0.0 else math.inf
+
+
+@stable_step.register(SGNHT)
+def _(sampler):
+    # Beyond it no friction keeps the momentum at variance 1, even with exact gradients.
+    return largest_step(lambda h: float(np.isinf(_friction(sampler, h, 0.0))), 0.5, 4.0)
+
+
+@accurate_step.register(SGNHT)
+def _(sampler, noise, tolerance):
+    # The variance is 1 - eps eta / 2 where the noise is the average. It need not be, and
+    # one thermostat serves all: V here and none elsewhere, and the reverse.
+    def error(h):
+        eps = 0.5 * h
+        ratio = 1.0 + 0.5 * eps * noise / sampler.diffusion
+        low = (1.0 - 0.5 * eps * _friction(sampler, h, noise)) / ratio
+        high = (1.0 - 0.5 * eps * _friction(sampler, h, 0.0)) * ratio
+        return max(1.0 - low, high - 1.0)
+
+    return largest_step(error, tolerance, 0.5 * stable_step(sampler))
+
+
+@relaxation.register(SGNHT)
+def _(sampler, h):
+    eps, eta = 0.5 * h, min(_friction(sampler, h, 0.0), 2.0 / h)
+    return decay_time(np.array([[1.0, eps], [-eps, 1.0 - eps * eta - eps**2]]))
