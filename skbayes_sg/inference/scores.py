@@ -1,0 +1,45 @@
+"""Scores of draws: what the kernel Stein discrepancy needs to know of a posterior."""
+
+from contextlib import nullcontext
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from threadpoolctl import threadpool_limits
+
+from skbayes_sg.inference.chains import make_target
+from skbayes_sg.kernels.coordinates import Identity
+from skbayes_sg.kernels.gradients import Full
+from skbayes_sg.kernels.ops import parameter_dtype, prepare, typed
+from skbayes_sg.kernels.scores import score_draws
+
+BLOCK_SIZE = 100  # draws of one task: with a stream of its own, whatever n_jobs is
+
+
+def posterior_scores(model, thetas, gradient=None, *, temperature=1.0, n_jobs=None):
+    """Return the gradient of the log posterior at each row of `thetas`, (n, d) float64.
+
+    `gradient` is a gradient estimator, the full gradient by default. Two calls with the
+    same arguments use the same minibatches.
+    """
+    model = typed(model)
+    gradient = typed(prepare(gradient or Full(), model))
+    thetas = np.array(thetas, parameter_dtype(model), order="C")
+    starts = range(0, len(thetas), BLOCK_SIZE)
+    threaded = effective_n_jobs(n_jobs) > 1
+    with threadpool_limits(1, user_api="blas") if threaded else nullcontext():
+        parts = Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(_score_block)(
+                model, gradient, temperature, thetas[start : start + BLOCK_SIZE], start
+            )
+            for start in starts
+        )
+    return np.concatenate(parts).astype(np.float64)
+
+
+def _score_block(model, gradient, temperature, thetas, seed):
+    rng = np.random.default_rng(seed)
+    target = make_target(model, gradient, Identity(), rng, 1.0 / temperature)
+    thetas = thetas.copy()  # writable also where a process pool mapped it from a file
+    out = np.empty_like(thetas)
+    score_draws(target, thetas, rng, out)
+    return out

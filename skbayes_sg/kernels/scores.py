@@ -1,0 +1,15 @@
+"""Scores: the gradient of the log posterior at recorded draws."""
+
+from skbayes_sg.kernels.ops import entry_point, gradient_at, refresh
+
+
+@entry_point
+def score_draws(target, thetas, rng, out):
+    """Write the gradient that `target` estimates at each row of `thetas` to `out`.
+
+    Hyperparameters are drawn given theta first: by Fisher's identity, the gradient
+    given such a draw is an unbiased estimate of that of theta's marginal posterior.
+    """
+    for k in range(len(thetas)):
+        refresh(target.model, target, thetas[k], rng)
+        gradient_at(target, thetas[k], rng, out[k])
