@@ -102,8 +102,8 @@ def _(sampler):
 
 @accurate_step.register(SGNHT)
 def _(sampler, noise, tolerance):
-    # The variance is 1 - eps eta / 2 where the noise is the average. It need not be, and
-    # one thermostat serves all: V here and none elsewhere, and the reverse.
+    # The variance is 1 - eps eta / 2 where the noise is the average one. One thermostat
+    # serves all coordinates: V here and none elsewhere, and the reverse.
     def error(h):
         eps = 0.5 * h
         ratio = 1.0 + 0.5 * eps * noise / sampler.diffusion
