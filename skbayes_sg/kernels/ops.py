@@ -469,10 +469,7 @@ def init_table(model):
 
 @python_op
 def leverages(model, mode):
-    """Return each row's share in the information at `mode`, (N,), up to a factor.
-
-    Where `mode` is None, as far as it is known from the rows alone.
-    """
+    """Return each row's share in the information at `mode`, (N,), up to a factor."""
     raise missing(leverages, model)
 
 

@@ -9,10 +9,13 @@ the simple one's, where D is the distance to the mode in posterior sds,
 
     D^2 = sum_j I_j (theta_j - mode_j)^2,    I = diagonal of the information there.
 
-Beyond D = sqrt(N) a difference saves less than half of the variance, and in general
-costs two gradients: there the simple estimator takes over. The choice depends on theta
-alone, so the estimate stays unbiased. A model with an `add_difference` of its own, as a
-regression, pays for one gradient only and always takes the difference.
+A difference costs two gradients in general, so it pays while it halves the variance:
+up to D = sqrt(N), and less where the residuals at the mode are smaller than the
+information suggests, as in a network that fits its data closely (0.15 sqrt(N) in
+`benchmarks/bench_gradient_variance.py`). Beyond `reach` sqrt(N) the simple estimator
+takes over. The choice depends on theta alone, so the estimate stays unbiased. A model
+with an `add_difference` of its own, as a regression, pays for one gradient only and
+takes the difference everywhere: its variance approaches the simple one's from below.
 """
 
 import math
@@ -37,13 +40,15 @@ from skbayes_sg.kernels.ops import (
 )
 from skbayes_sg.kernels.passes import hessian_diagonal, log_posterior
 
+REACH = 0.2  # of models whose differences cost two gradients; of others, no limit
+
 
 class ControlVariate(NamedTuple):
     """Differences to the gradient at `mode`, on a fresh minibatch at every step."""
 
     batch_size: int  # n
     mode: np.ndarray = None  # (d,) in the model's coordinates; None: to be found
-    reach: float = None  # differences up to D = reach sqrt(N); None: 1, or no limit
+    reach: float = None  # differences up to D = reach sqrt(N); None: see `REACH`
     anchor: np.ndarray = None  # what the model remembers of the mode
     likelihood: np.ndarray = None  # (d,) the likelihood's full gradient at the mode
     information: np.ndarray = None  # (d,) I; zero where unknown or of no use
@@ -57,7 +62,7 @@ def _(gradient, model):
     log_posterior(model, work, mode, likelihood)
     add_prior_gradient(model, work, mode, prior)
     if reach is None:
-        reach = math.inf if implements(add_difference, model) else 1.0
+        reach = math.inf if implements(add_difference, model) else REACH
     information = np.zeros(mode.size)
     if reach < math.inf and implements(add_hessian_diagonal, model):
         hessian_diagonal(model, work, mode, information)

@@ -35,24 +35,17 @@ N_CLASSES = 16  # strata of similar weight
 
 
 class Weighted(NamedTuple):
-    """Rows drawn in proportion to weights.
-
-    Weights not given follow from the data: the square root of a row's leverage at the
-    mode, or without a mode its norm, each feature in units of its root mean square.
-    """
+    """Rows drawn in proportion to weights, by default the roots of their leverages."""
 
     batch_size: int  # n
-    mode: np.ndarray = None  # (d,)
+    mode: np.ndarray = None  # (d,) where leverages are taken
     weights: np.ndarray = None  # (N,) how often to draw each row, up to a factor
     design: Design = None
 
 
 @prepare.register(Weighted)
 def _(gradient, model):
-    weights = gradient.weights
-    if weights is None:
-        weights = np.sqrt(model_leverages(model, gradient.mode))
-    weights = check_weights(weights, model)
+    weights = row_weights(gradient, model)
     design = weighted_design(gradient.batch_size, weights)
     return Weighted(gradient.batch_size, np.empty(0), weights, design)
 
@@ -71,22 +64,22 @@ def _(gradient, memory, model, work, theta, rng, out):
         add_gradient(model, work, theta, idx, scale, out)
 
 
-def model_leverages(model, mode):
-    """Return the model's leverages, or say that it has none."""
-    if not implements(leverages, model):
-        raise ValueError(
-            f"{type(model).__name__} cannot tell which rows matter; give weights"
-        )
-    return leverages(model, mode)
-
-
-def check_weights(weights, model):
-    """Return weights of the model's rows as an array, or say what is wrong."""
+def row_weights(gradient, model):
+    """Return the weights that were given, after a check, or those of the model."""
+    weights, n = gradient.weights, n_rows(model)
+    if weights is None:
+        if gradient.mode is None or not implements(leverages, model):
+            raise ValueError(
+                f"{type(model).__name__} cannot tell which rows matter without a mode "
+                "and leverages(); give weights"
+            )
+        # In posterior sds |g_i| is about the root of the leverage. The change of g_i
+        # from the mode is about the leverage itself, but only next to the mode; the
+        # root is safe where the curvature of a row changes.
+        weights = np.sqrt(leverages(model, gradient.mode))
     weights = np.asarray(weights, np.float64)
-    if weights.shape != (n_rows(model),):
-        raise ValueError(
-            f"weights has shape {weights.shape}; one per row is ({n_rows(model)},)"
-        )
+    if weights.shape != (n,):
+        raise ValueError(f"weights has shape {weights.shape}; one per row is ({n},)")
     if not (np.all(weights >= 0) and 0 < weights.sum() < np.inf):
         raise ValueError("weights must be finite, not negative and not all zero")
     return weights

@@ -4,7 +4,7 @@
         + sum_{i in S} [grad log f(y_i | theta) - grad log f(y_i | mode)] / w_i
 
 The difference of row i grows with its curvature at the mode times the spread of its
-predictor: with its leverage, which is what w_i follows.
+predictor, that is with its leverage, so weights by leverage serve here too.
 """
 
 from typing import NamedTuple
@@ -13,11 +13,7 @@ import numpy as np
 
 from skbayes_sg.kernels.gradients.control_variate import ControlVariate, is_far
 from skbayes_sg.kernels.gradients.stratified import Design, draw_stratum
-from skbayes_sg.kernels.gradients.weighted import (
-    check_weights,
-    model_leverages,
-    weighted_design,
-)
+from skbayes_sg.kernels.gradients.weighted import row_weights, weighted_design
 from skbayes_sg.kernels.minibatch import MinibatchMemory
 from skbayes_sg.kernels.ops import (
     add_difference,
@@ -35,18 +31,15 @@ class WeightedControlVariate(NamedTuple):
 
     batch_size: int  # n
     mode: np.ndarray = None  # (d,) in the model's coordinates; None: to be found
-    weights: np.ndarray = None  # (N,) how often to draw each row; None: the leverages
+    weights: np.ndarray = None  # (N,) how often to draw each row, up to a factor
     center: ControlVariate = None
     design: Design = None
 
 
 @prepare.register(WeightedControlVariate)
 def _(gradient, model):
-    n, mode, weights = gradient.batch_size, gradient.mode, gradient.weights
-    if weights is None:
-        weights = model_leverages(model, mode)
-    weights = check_weights(weights, model)
-    center = prepare(ControlVariate(n, mode), model)
+    n, weights = gradient.batch_size, row_weights(gradient, model)
+    center = prepare(ControlVariate(n, gradient.mode), model)
     design = weighted_design(n, weights)
     return gradient._replace(weights=weights, center=center, design=design)
 

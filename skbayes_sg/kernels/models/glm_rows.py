@@ -52,9 +52,8 @@ def _(model, work, theta, table, idx, out):
 
 @leverages.register(GLM)
 def _(model, mode):
-    out = np.ones(n_rows(model))
-    if mode is not None:
-        _curvatures(model, init_work(model), mode, out)
+    out = np.empty(n_rows(model))
+    _curvatures(model, init_work(model), mode, out)
     _leverages(model, out)
     return out
 
