@@ -40,17 +40,17 @@ def test_reference_belongs_to_its_data(name, request):
     np.testing.assert_allclose(ref.sd, sd, rtol=0.5 * tolerance)
 
 
-def test_gradient():
+@pytest.mark.parametrize("form", [np.asarray, csr_matrix])
+def test_gradient(form):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 3)), rng.integers(2, size=50)
     theta = rng.normal(size=4)
-    for form in (X, csr_matrix(X)):
-        posterior = make_reference.LogisticPosterior(form, y)
-        _, gradient = posterior.potential_and_gradient(theta[:, None])
-        numeric = approx_fprime(
-            theta, lambda t: posterior.potential_and_gradient(t[:, None])[0][0], 1e-7
-        )
-        np.testing.assert_allclose(gradient[:, 0], numeric, rtol=1e-5)
+    posterior = make_reference.LogisticPosterior(form(X), y)
+    _, gradient = posterior.potential_and_gradient(theta[:, None])
+    numeric = approx_fprime(
+        theta, lambda t: posterior.potential_and_gradient(t[:, None])[0][0], 1e-7
+    )
+    np.testing.assert_allclose(gradient[:, 0], numeric, rtol=1e-5)
 
 
 def test_sampler_against_quadrature():
