@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
+from skbayes_sg._diagnostics import DiagnosticsMixin
 from skbayes_sg._validation import (
     check_auto,
     check_bool,
@@ -31,7 +32,7 @@ from skbayes_sg.kernels.schedules import SCHEDULES
 PRECONDITIONERS = ("auto", "dense", "diagonal", "none")
 
 
-class BaseSGMCMC(BaseEstimator):
+class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
     """Base of estimators whose parameters are posterior draws.
 
     A subclass lists its parameters in its own constructor, builds a model in `fit` and
@@ -136,13 +137,13 @@ class BaseSGMCMC(BaseEstimator):
             )
         if hasattr(gradient, "_fields"):
             return gradient, gradient_noise(model, gradient, where, seed)
-        name = "cv" if gradient == "auto" else gradient
+        name = "weighted-cv" if gradient == "auto" else gradient
         if "batch_size" not in GRADIENTS[name]._fields:
             return GRADIENTS[name](), np.zeros(where.mode.size)
 
         def build(size):
             kind = GRADIENTS[name]
-            given = {"batch_size": size, "mode": where.mode.astype(model.y.dtype)}
+            given = {"batch_size": size, "mode": where.mode}
             return kind(**{key: given[key] for key in kind._fields if key in given})
 
         pilot = min(n, PILOT_SIZE) if size == "auto" else size
@@ -152,8 +153,8 @@ class BaseSGMCMC(BaseEstimator):
         if size != "auto":
             return build(size), noise
         size = automatic_batch_size(model, sampler, noise, pilot)
-        if name != "cv":
-            # The simple estimator never lets the full step through: cost per effective
+        if "mode" not in GRADIENTS[name]._fields:
+            # The simple estimators never let the full step through: cost per effective
             # draw is level in the batch size, so a moderate one serves.
             size = min(size, max(pilot, n // 100))
         if gradient == "auto" and size > n // 2:

@@ -37,8 +37,8 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         the preconditioner (posterior standard deviations for "dense").
     gradient : str or gradient estimator, default="auto"
         One of `skbayes_sg.kernels.gradients.GRADIENTS`, for instance "full",
-        "minibatch" or "cv". "auto" is control variates, or the full gradient where
-        that is cheaper.
+        "minibatch" or "cv". "auto" is control variates on preferential minibatches,
+        or the full gradient where that is cheaper.
     batch_size : int or "auto", default="auto"
         Rows per gradient estimate.
     preconditioner : {"auto", "dense", "diagonal", "none"}, default="auto"
@@ -231,6 +231,15 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         else:
             self.intercept_ = np.zeros(len(self.coef_), mean.dtype)
             self.intercept_std_ = np.zeros(len(self.coef_), mean.dtype)
+
+    def _parameter_names(self):
+        features = [f"x{j}" for j in range(self.n_features_in_)]
+        names = list(getattr(self, "feature_names_in_", features))
+        if self.fit_intercept:
+            names.append("intercept")
+        if len(self.classes_) == 2:
+            return names
+        return [f"{name} ({label})" for label in self.classes_ for name in names]
 
     def _probabilities(self, X):
         """Yield probabilities, (draws, n_samples, n_classes), and draw weights."""

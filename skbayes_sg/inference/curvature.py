@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
+from threadpoolctl import threadpool_limits
 
 from skbayes_sg.kernels.ops import (
     add_prior_hessian_diagonal,
@@ -25,7 +26,8 @@ def curvature_matrix(model, theta):
     """Return the Hessian at `theta`, (d, d)."""
     work, theta = init_work(model), theta.astype(parameter_dtype(model))
     out = np.diag(_prior_diagonal(model, work, theta))
-    hessian(model, work, theta, out)
+    with threadpool_limits(1, user_api="blas"):  # the products are small
+        hessian(model, work, theta, out)
     return out
 
 

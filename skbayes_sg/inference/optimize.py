@@ -3,6 +3,7 @@
 import numpy as np
 import scipy.optimize
 import scipy.sparse
+from threadpoolctl import threadpool_limits
 
 from skbayes_sg.inference.chains import make_target
 from skbayes_sg.inference.curvature import (
@@ -60,13 +61,14 @@ def lbfgs(model, start, max_dense=500, n_rounds=20):
             value = log_posterior(model, work, (mode + factor @ phi).astype(dtype), g)
             return -value, -(factor.T @ g.astype(np.float64))
 
-        result = scipy.optimize.minimize(
-            negative,
-            np.zeros(d),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": 20 if dense else 200, "gtol": 1e-3, "ftol": 0.0},
-        )
+        with threadpool_limits(1, user_api="blas"):  # its vectors are short
+            result = scipy.optimize.minimize(
+                negative,
+                np.zeros(d),
+                jac=True,
+                method="L-BFGS-B",
+                options={"maxiter": 20 if dense else 200, "gtol": 1e-3, "ftol": 0.0},
+            )
         mode = mode + factor @ result.x
         if np.abs(result.jac).max() <= 1e-3 or not result.x.any():
             break

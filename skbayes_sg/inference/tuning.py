@@ -30,7 +30,7 @@ from skbayes_sg.kernels.ops import (
     typed,
 )
 
-TOLERANCE = 0.04  # relative error of a posterior variance that a step may cause
+TOLERANCE = 0.02  # relative error of a posterior variance that a step may cause
 MAX_DENSE = 500  # parameters up to which the whole Hessian is used
 PILOT_SIZE = 1000  # rows in the minibatches that measure the gradient noise
 PILOT_DRAWS = 128

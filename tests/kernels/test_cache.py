@@ -1,0 +1,176 @@
+"""The disk cache hits in a second process and cannot go stale."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numba.core.caching import CacheImpl
+from scipy import sparse
+
+import skbayes_sg
+from skbayes_sg import SGLDLogisticRegression
+from skbayes_sg.kernels import ops
+
+PACKAGE = Path(skbayes_sg.__file__).parent
+
+SCRIPT = """
+import sys
+import numpy as np
+from skbayes_sg import sample
+from skbayes_sg.kernels import models, ops
+from skbayes_sg.kernels.gradients import ControlVariate
+from skbayes_sg.kernels.samplers import SGLD
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(40, 3))
+y = (X[:, 0] > 0).astype(float)
+model = models.GLM(models.Logistic(), X, y, np.empty(0), 0.1, True, 1)
+draws = sample(model, SGLD(), ControlVariate(5, np.zeros(4)), step_size=0.01,
+               n_draws=20, burn_in=20, random_state=0)
+np.save(sys.argv[1], draws)
+hits = misses = 0
+for dispatcher in ops.COMPILED if hasattr(ops.COMPILED[0], "stats") else []:
+    hits += sum(dispatcher.stats.cache_hits.values())
+    misses += sum(dispatcher.stats.cache_misses.values())
+print(hits, misses)
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """Return a copy of the package that may be edited, and its empty cache."""
+    root = tmp_path_factory.mktemp("copy")
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, root / "skbayes_sg", ignore=ignore)
+    return root
+
+
+def run(root, out, **variables):
+    environment = dict(os.environ, PYTHONPATH=str(root), **variables)
+    environment.setdefault("NUMBA_CACHE_DIR", str(root / "cache"))
+    result = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(out)],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    return np.load(out), result
+
+
+def test_cache(copy, tmp_path):
+    first, result = run(copy, tmp_path / "first.npy")
+    hits, misses = map(int, result.stdout.split())
+    assert hits == 0 and misses > 0
+    second, result = run(copy, tmp_path / "second.npy")
+    assert [int(word) for word in result.stdout.split()] == [misses, 0]
+    assert np.array_equal(first, second)
+
+    # An edit of a component's file reaches the cached loop.
+    path = copy / "skbayes_sg" / "kernels" / "models" / "logistic.py"
+    source = path.read_text(encoding="utf-8")
+    assert "y[idx[b]] - 1.0 /" in source
+    path.write_text(source.replace("y[idx[b]] - 1.0 /", "y[idx[b]] - 0.5 /"))
+    edited, result = run(copy, tmp_path / "edited.npy")
+    assert not np.allclose(first, edited)
+    path.write_text(source)
+    again, result = run(copy, tmp_path / "again.npy")
+    assert np.array_equal(first, again)
+
+    # Without the compiler the same source gives the same draws, up to rounding.
+    plain, _ = run(copy, tmp_path / "plain.npy", NUMBA_DISABLE_JIT="1")
+    np.testing.assert_allclose(plain, first, rtol=1e-9, atol=1e-12)
+
+
+def test_without_a_writable_cache(monkeypatch):
+    monkeypatch.setattr(CacheImpl, "_locator_classes", [])
+    ops._warn_of_no_cache.cache_clear()
+    with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR") as caught:
+        functions = [ops.compiled(lambda x: x + 1), ops.compiled(lambda x: x + 2)]
+    assert len(caught) == 1
+    assert [function(1) for function in functions] == [2, 3]
+
+
+ALLOCATIONS = """
+import numpy as np
+from numba.core.runtime import rtsys
+from skbayes_sg.inference.chains import make_target
+from skbayes_sg.kernels import models
+from skbayes_sg.kernels.engine import run_chain
+from skbayes_sg.kernels.coordinates import Dense
+from skbayes_sg.kernels.gradients import GRADIENTS
+from skbayes_sg.kernels.ops import init_state, prepare, typed
+from skbayes_sg.kernels.samplers import LeimkuhlerMatthews
+from skbayes_sg.kernels.schedules import Constant
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(300, 3))
+y = (X[:, 0] > 0).astype(float)
+model = typed(models.GLM(models.Logistic(), X, y, np.empty(0), 0.1, True, 1))
+gradient = GRADIENTS["weighted-cv"](20, np.zeros(4))
+gradient = typed(prepare(gradient, model))
+coordinates = typed(Dense(np.zeros(4), 0.1 * np.eye(4)))
+target = make_target(model, gradient, coordinates, rng)
+sampler = LeimkuhlerMatthews()
+state = init_state(sampler, np.zeros(4), rng)
+draws = np.empty((1000, 4))
+counts = []
+for n_steps in (10, 10, 1010):
+    before = rtsys.get_allocation_stats().alloc
+    run_chain(sampler, state, target, Constant(0.1), rng, 0, n_steps, 10, 1, 10, 10,
+              draws)
+    counts.append(rtsys.get_allocation_stats().alloc - before)
+print(*counts)
+"""
+
+
+def test_the_loop_allocates_nothing():
+    result = subprocess.run(
+        [sys.executable, "-c", ALLOCATIONS],
+        env=dict(os.environ, NUMBA_NRT_STATS="1"),
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    _, short, long = map(int, result.stdout.split())
+    assert long == short
+
+
+def run_chain_signatures():
+    return sum(len(d.signatures) for d in ops.COMPILED if d.__name__ == "run_chain")
+
+
+def test_one_compilation_per_kind_of_input(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.arange(60) % 2
+
+    def fit(X, y=y, **parameters):
+        SGLDLogisticRegression(n_draws=5, n_chains=1, random_state=0, **parameters).fit(
+            X, y
+        )
+
+    fit(X)
+    dense = run_chain_signatures()
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    for same in (frozen, mapped, np.asfortranarray(X), X[::-1], pd.DataFrame(X)):
+        fit(same)
+    fit(X, y.astype(np.int8), class_weight="balanced", burn_in=3, thin=np.int32(2))
+    fit(X.astype(np.int64))
+    assert run_chain_signatures() == dense
+    fit(X.astype(np.float32))
+    assert run_chain_signatures() <= dense + 1
+    fit(sparse.csr_array(X))
+    fit(sparse.csc_matrix(X))
+    assert run_chain_signatures() <= dense + 2
+    fit(sparse.csr_matrix(X.astype(np.float32)))
+    assert run_chain_signatures() <= dense + 3
