@@ -2,11 +2,28 @@
 
 import skbayes_sg.kernels.models.fisher  # noqa: F401  metrics
 import skbayes_sg.kernels.models.glm_rows  # noqa: F401  registers operations of GLM
+import skbayes_sg.kernels.models.matrix_factorization_conditionals  # noqa: F401
 from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import GLM
 from skbayes_sg.kernels.models.linear import Linear
 from skbayes_sg.kernels.models.logistic import Logistic, Softmax
+from skbayes_sg.kernels.models.matrix_factorization import (
+    MatrixFactorization,
+    RatingNoise,
+    RowPrior,
+)
 from skbayes_sg.kernels.models.mlp import MLP
 from skbayes_sg.kernels.models.poisson import Poisson
 
-__all__ = ["GLM", "GaussianMean", "Linear", "Logistic", "MLP", "Poisson", "Softmax"]
+__all__ = [
+    "GLM",
+    "GaussianMean",
+    "Linear",
+    "Logistic",
+    "MLP",
+    "MatrixFactorization",
+    "Poisson",
+    "RatingNoise",
+    "RowPrior",
+    "Softmax",
+]
