@@ -1,13 +1,26 @@
 """Bayesian estimators for scikit-learn, sampled by stochastic-gradient MCMC."""
 
-from skbayes_sg._logistic import SGLDLogisticRegression, SGMCMCLogisticRegression
+from skbayes_sg._displays import CoefficientDisplay, KSDSearchDisplay, TraceDisplay
+from skbayes_sg._logistic import (
+    SGHMCLogisticRegression,
+    SGLDLogisticRegression,
+    SGMCMCLogisticRegression,
+    SGNHTLogisticRegression,
+)
+from skbayes_sg._search import KSDStepSizeSearch
 from skbayes_sg.inference.chains import DivergenceError, sample
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CoefficientDisplay",
     "DivergenceError",
+    "KSDSearchDisplay",
+    "KSDStepSizeSearch",
+    "SGHMCLogisticRegression",
     "SGLDLogisticRegression",
     "SGMCMCLogisticRegression",
+    "SGNHTLogisticRegression",
+    "TraceDisplay",
     "sample",
 ]

@@ -25,7 +25,7 @@ from skbayes_sg.inference.tuning import (
     step_limit,
 )
 from skbayes_sg.kernels.gradients import GRADIENTS
-from skbayes_sg.kernels.ops import n_rows, typed
+from skbayes_sg.kernels.ops import check_parts, n_rows, typed
 from skbayes_sg.kernels.samplers import SAMPLERS
 from skbayes_sg.kernels.schedules import SCHEDULES
 
@@ -147,8 +147,11 @@ class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
             return kind(**{key: given[key] for key in kind._fields if key in given})
 
         pilot = min(n, PILOT_SIZE) if size == "auto" else size
+        exact = GRADIENTS["full"](), np.zeros(where.mode.size)
         if size == "auto" and pilot == n:
-            return GRADIENTS["full"](), np.zeros(where.mode.size)
+            return exact
+        if gradient == "auto" and not fits(sampler, model, build(pilot), where):
+            return exact
         noise = gradient_noise(model, build(pilot), where, seed)
         if size != "auto":
             return build(size), noise
@@ -158,7 +161,7 @@ class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
             # draw is level in the batch size, so a moderate one serves.
             size = min(size, max(pilot, n // 100))
         if gradient == "auto" and size > n // 2:
-            return GRADIENTS["full"](), np.zeros(where.mode.size)
+            return exact
         return build(size), noise * (1 / size - 1 / n) / (1 / pilot - 1 / n)
 
     def _warm_draws(self, model):
@@ -176,3 +179,12 @@ class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
     def _flat_weights(self):
         """Return the weights of `_flat_draws` in averages; they sum to one."""
         return np.tile(self.draw_weights_, len(self.samples_)) / len(self.samples_)
+
+
+def fits(sampler, model, gradient, where):
+    """Whether the sampler takes this gradient estimator; exact ones do not."""
+    try:
+        check_parts(sampler, model, gradient, where.coordinates)
+    except ValueError:
+        return False
+    return True

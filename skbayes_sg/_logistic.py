@@ -16,7 +16,14 @@ from skbayes_sg._validation import (
     check_sample_weight,
 )
 from skbayes_sg.kernels.models import GLM, Logistic, Softmax
-from skbayes_sg.kernels.samplers import SGLD, LeimkuhlerMatthews
+from skbayes_sg.kernels.samplers import (
+    BADODAB,
+    BAOAB,
+    SGHMC,
+    SGLD,
+    SGNHT,
+    LeimkuhlerMatthews,
+)
 
 DRAWS_AT_ONCE = 256  # draws whose predictions are held in memory together
 
@@ -335,3 +342,42 @@ class SGLDLogisticRegression(SGMCMCLogisticRegression):
 
     _default_sampler = "sgld-lm"
     _sampler_kinds = (SGLD, LeimkuhlerMatthews)
+
+
+class SGHMCLogisticRegression(SGMCMCLogisticRegression):
+    """Logistic regression by stochastic gradient Hamiltonian Monte Carlo.
+
+    All parameters, attributes and defaults are those of `SGMCMCLogisticRegression`. The
+    sampler is `BAOAB`, a second-order splitting, or `SGHMC`, Euler steps as published.
+
+    Examples
+    --------
+    >>> from skbayes_sg import SGHMCLogisticRegression
+    >>> from skbayes_sg.datasets import make_logistic
+    >>> X, y = make_logistic(1000, 3, random_state=0)
+    >>> SGHMCLogisticRegression(random_state=0).fit(X, y).coef_std_.shape
+    (1, 3)
+    """
+
+    _default_sampler = "baoab"
+    _sampler_kinds = (SGHMC, BAOAB)
+
+
+class SGNHTLogisticRegression(SGMCMCLogisticRegression):
+    """Logistic regression by the stochastic gradient Nose-Hoover thermostat.
+
+    All parameters, attributes and defaults are those of `SGMCMCLogisticRegression`. The
+    sampler is `BADODAB`, a second-order splitting, or `SGNHT`, Euler steps as
+    published.
+
+    Examples
+    --------
+    >>> from skbayes_sg import SGNHTLogisticRegression
+    >>> from skbayes_sg.datasets import make_logistic
+    >>> X, y = make_logistic(1000, 3, random_state=0)
+    >>> SGNHTLogisticRegression(random_state=0).fit(X, y).coef_std_.shape
+    (1, 3)
+    """
+
+    _default_sampler = "badodab"
+    _sampler_kinds = (SGNHT, BADODAB)

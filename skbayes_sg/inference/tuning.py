@@ -20,6 +20,7 @@ from skbayes_sg.kernels.coordinates import Dense, Diagonal, Identity
 from skbayes_sg.kernels.engine import estimate_gradient
 from skbayes_sg.kernels.ops import (
     accurate_step,
+    curvature_exponent,
     init_memory,
     init_work,
     n_rows,
@@ -109,27 +110,28 @@ def gradient_noise(model, gradient, where, seed):
 
 def automatic_step(sampler, where, noise):
     """Return the step size for gradient estimates of relative variance `noise`."""
-    return accurate_step(sampler, float(np.max(noise)), TOLERANCE) / where.largest
+    unit = accurate_step(sampler, float(np.max(noise)), TOLERANCE)
+    return unit / where.largest ** curvature_exponent(sampler)
 
 
 def step_limit(sampler, where):
     """Return the largest stable step size."""
-    return stable_step(sampler) / where.largest
+    return stable_step(sampler) / where.largest ** curvature_exponent(sampler)
 
 
 def automatic_batch_size(model, sampler, noise, pilot_size):
-    """Return the smallest minibatch that lets the sampler take its full step.
+    """Return the smallest minibatch with which the sampler takes nearly its full step.
 
     Below it, step and minibatch size trade off at equal cost per effective draw. The
     variance of an estimate falls as (N - n) / (N n).
     """
     n = n_rows(model)
-    full = accurate_step(sampler, 0.0, TOLERANCE)
+    nearly = 0.75 * accurate_step(sampler, 0.0, TOLERANCE)
     unit = float(np.max(noise)) / (1.0 / pilot_size - 1.0 / n)  # variance x size
     low, high = 1, n
     while low < high:
         size = (low + high) // 2
-        if accurate_step(sampler, unit * (1.0 / size - 1.0 / n), TOLERANCE) < full:
+        if accurate_step(sampler, unit * (1.0 / size - 1.0 / n), TOLERANCE) < nearly:
             low = size + 1
         else:
             high = size
@@ -138,8 +140,9 @@ def automatic_batch_size(model, sampler, noise, pilot_size):
 
 def automatic_lengths(sampler, where, step_size):
     """Return burn-in and thinning that forget the start and decorrelate the draws."""
-    tau = relaxation(sampler, step_size * where.largest) * where.largest
-    tau /= where.smallest
+    power = curvature_exponent(sampler)
+    tau = relaxation(sampler, step_size * where.largest**power)
+    tau *= (where.largest / where.smallest) ** power
     burn_in = min(MAX_BURN_IN, max(100, math.ceil(10 * tau)))
     return burn_in, min(MAX_THIN, max(1, math.ceil(2 * tau)))
 

@@ -497,6 +497,15 @@ def accurate_step(sampler, noise, tolerance):
 
 
 @python_op
+def curvature_exponent(sampler):
+    """Return p such that step sizes scale with the curvature to the power of -p.
+
+    One for diffusions of the position; a half for samplers with momentum.
+    """
+    return 1.0
+
+
+@python_op
 def relaxation(sampler, h):
     """Return the iterations in which autocorrelation falls by e, at curvature 1."""
     raise missing(relaxation, sampler)

@@ -1,7 +1,7 @@
 """Rows of a design matrix, dense or sparse, behind one set of operations.
 
 A dense matrix is a C-contiguous array, a sparse one the arrays of its CSR form. Both
-are read-only here, so that memory-mapped, frozen and ordinary input share one compilation.
+are read-only here, so that memory-mapped, frozen and ordinary input compile once.
 """
 
 from typing import NamedTuple

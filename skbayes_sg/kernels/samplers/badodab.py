@@ -16,6 +16,7 @@ from typing import NamedTuple
 from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
     accurate_step,
+    curvature_exponent,
     gradient_at,
     helper,
     init_state,
@@ -84,6 +85,11 @@ def _(sampler, noise, tolerance):
     # Gradient noise alike in all coordinates would be absorbed almost wholly, but one
     # thermostat serves them all: as though it absorbed none.
     return accurate_step(BAOAB(sampler.diffusion), noise, tolerance)
+
+
+@curvature_exponent.register(BADODAB)
+def _(sampler):
+    return 0.5
 
 
 @relaxation.register(BADODAB)

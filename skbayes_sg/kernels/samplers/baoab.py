@@ -18,6 +18,7 @@ import numpy as np
 from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
     accurate_step,
+    curvature_exponent,
     gradient_at,
     init_state,
     noise_sd,
@@ -70,6 +71,11 @@ def _(sampler, noise, tolerance):
         return spread / math.tanh(0.5 * sampler.friction * eps)
 
     return largest_step(error, tolerance, 2.0)
+
+
+@curvature_exponent.register(BAOAB)
+def _(sampler):
+    return 0.5
 
 
 @relaxation.register(BAOAB)

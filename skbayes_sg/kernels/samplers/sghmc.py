@@ -15,6 +15,7 @@ import numpy as np
 from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
     accurate_step,
+    curvature_exponent,
     gradient_at,
     init_state,
     noise_sd,
@@ -75,6 +76,11 @@ def _(sampler, noise, tolerance):
         return abs(position_variance(*_transition(sampler, h, noise)) - 1.0)
 
     return largest_step(error, tolerance, 0.5 * stable_step(sampler))
+
+
+@curvature_exponent.register(SGHMC)
+def _(sampler):
+    return 0.5
 
 
 @relaxation.register(SGHMC)

@@ -17,6 +17,7 @@ import numpy as np
 from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
     accurate_step,
+    curvature_exponent,
     gradient_at,
     init_state,
     noise_sd,
@@ -112,6 +113,11 @@ def _(sampler, noise, tolerance):
         return max(1.0 - low, high - 1.0)
 
     return largest_step(error, tolerance, 0.5 * stable_step(sampler))
+
+
+@curvature_exponent.register(SGNHT)
+def _(sampler):
+    return 0.5
 
 
 @relaxation.register(SGNHT)

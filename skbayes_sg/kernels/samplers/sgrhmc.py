@@ -17,6 +17,7 @@ from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
     accurate_step,
     check_parts,
+    curvature_exponent,
     gradient_at,
     init_state,
     noise_sd,
@@ -91,6 +92,11 @@ def _(sampler):
 @accurate_step.register(SGRHMC)
 def _(sampler, noise, tolerance):
     return accurate_step(SGHMC(sampler.friction, 1), noise, tolerance)
+
+
+@curvature_exponent.register(SGRHMC)
+def _(sampler):
+    return 0.5
 
 
 @relaxation.register(SGRHMC)
