@@ -11,6 +11,9 @@ from skbayes_sg.kernels.models import (
     Poisson,
     Softmax,
 )
+from skbayes_sg.kernels.models.mlp import MLP
+from skbayes_sg.kernels.models.mlp_layers import Tanh
+from skbayes_sg.kernels.models.mlp_outputs import Categorical
 from skbayes_sg.kernels.ops import typed
 from skbayes_sg.kernels.rows import CSRRows
 
@@ -50,9 +53,13 @@ def glm(
 
 
 def small_model(name, n=20):
-    """Return the model called `name` in `MODELS`."""
+    """Return the model called `name` in `MODELS`, or a network."""
+    rng = np.random.default_rng(n)
+    if name == "network":
+        y, sizes = np.arange(n) % 3, np.array([2, 3, 3])
+        data = features(rng, n, 2), y.astype(np.float64), rng.uniform(0.5, 2.0, n)
+        return typed(MLP(Tanh(), Categorical(), *data, sizes, np.ones(4), False))
     if name != "gaussian":
         return glm(name, n, weighted=True)
-    rng = np.random.default_rng(n)
     root = rng.normal(size=(3, 3))
     return typed(GaussianMean(rng.normal(size=(n, 3)), root @ root.T + np.eye(3)))

@@ -32,7 +32,7 @@ from tests.kernels.examples import FAMILIES, glm, small_model
 
 N, BATCH = 6, 2
 NAMES = list(GRADIENTS)
-MODELS = ["logistic", "softmax", "gaussian"]
+MODELS = ["logistic", "softmax", "gaussian", "network"]
 
 
 class Scripted:
@@ -438,3 +438,30 @@ def test_measured_variance_is_the_analytic_one(batch_size):
     measured = info.gradient_variance.mean(axis=0)
     np.testing.assert_allclose(measured, expected, rtol=4 * error)
     assert 4 * error < 0.06
+
+
+@pytest.mark.parametrize("name", ["saga", "svrg"])
+def test_anchors_that_follow_a_chain_keep_its_law(name):
+    # Widely spread rows: the simple estimator would make the variance ten times as
+    # large. SVRG is exact here; SAGA's anchors are older by some relaxation times, so
+    # that V = (1/n - 1/N) of the variance of theta adds h V / 4 = 2 %.
+    rng = np.random.default_rng(0)
+    y, h = 20.0 * rng.standard_normal((50, 2)), 0.5
+    (draws,) = sample(
+        typed(GaussianMean(y, np.eye(2))),
+        SGLD(),
+        GRADIENTS[name](5),
+        step_size=h,
+        n_draws=40_000,
+        burn_in=100,
+        start=y.mean(axis=0),
+        random_state=0,
+    )
+    added = 0.02 if name == "saga" else 0.0
+    variance = (1 + added) / (1 - h / 4)
+    # The autocorrelation 0.75^k leaves 5,700 effective draws for the mean, 11,000 for
+    # the variance.
+    error = np.sqrt(7 * variance / len(draws))
+    assert np.all(abs(draws.mean(axis=0) - y.mean(axis=0)) < 4 * error)
+    tolerance = 0.5 * added + 4 * 0.0134
+    np.testing.assert_allclose(draws.var(axis=0), variance, rtol=tolerance)

@@ -9,13 +9,16 @@ the simple one's, where D is the distance to the mode in posterior sds,
 
     D^2 = sum_j I_j (theta_j - mode_j)^2,    I = diagonal of the information there.
 
-A difference costs two gradients in general, so it pays while it halves the variance:
-up to D = sqrt(N), and less where the residuals at the mode are smaller than the
-information suggests, as in a network that fits its data closely (0.15 sqrt(N) in
-`benchmarks/bench_gradient_variance.py`). Beyond `reach` sqrt(N) the simple estimator
-takes over. The choice depends on theta alone, so the estimate stays unbiased. A model
-with an `add_difference` of its own, as a regression, pays for one gradient only and
-takes the difference everywhere: its variance approaches the simple one's from below.
+A difference costs two gradients in general, so it pays while it halves the variance.
+Beyond D = `reach` sqrt(N), reach = 1, the simple estimator takes over. The choice
+depends on theta alone, so the estimate stays unbiased. A model with an `add_difference`
+of its own, as a regression, pays for one gradient only and takes the difference
+everywhere: its variance approaches the simple one's from below.
+
+Measured (`benchmarks/bench_gradient_variance.py`): a logistic regression has half the
+variance at 0.7 sqrt(N). A network that fits its data closely gets there at
+0.15 sqrt(N), for its residuals at the mode are smaller than the information suggests;
+from there to sqrt(N) a difference costs at most twice what it is worth.
 """
 
 import math
@@ -40,7 +43,7 @@ from skbayes_sg.kernels.ops import (
 )
 from skbayes_sg.kernels.passes import hessian_diagonal, log_posterior
 
-REACH = 0.2  # of models whose differences cost two gradients; of others, no limit
+REACH = 1.0  # of models whose differences cost two gradients; of others, no limit
 
 
 class ControlVariate(NamedTuple):
