@@ -38,7 +38,9 @@ def _libsvm(name):
     def load():
         default = FOLDER.parents[2] / "shared" / "data"
         home = Path(os.environ.get("SKBAYES_SG_DATA", default))
-        X, y = fetch_libsvm(name, data_home=home, return_X_y=True)
+        X, y = fetch_libsvm(
+            name, data_home=home, return_X_y=True, download_if_missing=False
+        )
         return X, (y > 0).astype(np.int64)
 
     return load
