@@ -48,7 +48,7 @@ class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
 
     def __getstate__(self):
         # The model refers to the training data, which a saved estimator does not carry.
-        state = super().__getstate__()
+        state = dict(super().__getstate__())
         state.pop("_model", None)
         return state
 

@@ -235,7 +235,8 @@ class DiagnosticsMixin:
         """
         draws, weights = self._flat_draws(), self._flat_weights()
         count = min(count, len(draws))
-        levels = (np.arange(count) + 0.5) / count
+        # A little more than halves, so that rounding decides no tie.
+        levels = (np.arange(count) + 0.5 + 1e-6) / count
         return draws[np.searchsorted(np.cumsum(weights), levels)]
 
     def _score_gradient(self, batch_size):

@@ -161,10 +161,10 @@ class KSDSearchDisplay:
                 best = x[self.best_index]
                 line = ax.axvline(best, color=GREY, lw=1, zorder=0)
                 line.set_label(f"best: {best:.2g}")
-        top.set(xscale="log", yscale="log", ylabel="KSD")
-        bottom.set(xscale="log", yscale="log", ylabel="smallest ESS")
+        for ax, name in ((top, "KSD"), (bottom, "smallest ESS")):
+            ax.set(xscale="log", yscale="log", ylabel=name)
+            _plain_ticks(ax)
         bottom.set(xlabel=self.name.split("__")[-1])
-        _plain_ticks(top.yaxis, bottom.yaxis, bottom.xaxis)
         _legend_above(top)
         self.axes_, self.figure_ = axes, top.figure
         return self
@@ -390,13 +390,14 @@ def _make_axes(axes, *shape, **options):
     return axes
 
 
-def _plain_ticks(*axes):
-    """Write 0.3 for 3 x 10^-1 at the ticks of logarithmic axes."""
-    from matplotlib.ticker import LogFormatter
+def _plain_ticks(ax):
+    """Write 0.5 for 5 x 10^-1 at the ticks of logarithmic axes."""
+    from matplotlib.ticker import LogLocator, NullFormatter
 
-    for axis in axes:
-        axis.set_major_formatter(LogFormatter())
-        axis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.4)))
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter(NullFormatter())
 
 
 def _legend_above(ax):
