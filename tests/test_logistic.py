@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from arviz_stats.base import array_stats
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -21,6 +22,7 @@ from skbayes_sg import (
     SGLDLogisticRegression,
     SGMCMCLogisticRegression,
 )
+from skbayes_sg.datasets import make_logistic
 from skbayes_sg.kernels.gradients import GRADIENTS
 from skbayes_sg.kernels.samplers import SGLD, LeimkuhlerMatthews
 from tests.references.load import reference
@@ -182,6 +184,53 @@ def test_every_gradient_runs(binary, gradient):
     model.fit(X, y)
     assert model.score(X, y) > 0.9
     assert model.gradient_noise_ratio_ >= 0
+
+
+COLUMNS = {
+    "SGLD": ("sgld", "minibatch"),
+    "SGLD-CV": ("sgld", "cv"),
+    "SG-HMC": ("sghmc", "minibatch"),
+    "SG-HMC-CV": ("sghmc", "cv"),
+    "SG-NHT": ("sgnht", "minibatch"),
+    "SG-NHT-CV": ("sgnht", "cv"),
+    "ULA": ("sgld", "full"),
+}
+
+
+@pytest.fixture(scope="module")
+def exact():
+    """MALA's draws of a posterior of four coefficients, and the data."""
+    X, y = make_logistic(1500, 3, random_state=5)
+    model = SGMCMCLogisticRegression(sampler="mala", n_draws=2000, random_state=0)
+    model.fit(X, y)
+    assert all(stats["acceptance"] > 0.5 for stats in model.sampler_stats_)
+    return X, y, moments(model)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pytest.param(name, marks=[pytest.mark.long] * (gradient == "minibatch"))
+        for name, (_, gradient) in COLUMNS.items()
+    ],
+)
+def test_columns_of_the_paper_reach_one_posterior(exact, column):
+    """Automatic step sizes; errors within 0.1 sd plus 4 Monte Carlo errors.
+
+    With control variates or all rows, sds are within 5 % plus 3 Monte Carlo errors.
+    """
+    X, y, (expected, expected_sd) = exact
+    sampler, gradient = COLUMNS[column]
+    model = SGMCMCLogisticRegression(
+        sampler=sampler, gradient=gradient, batch_size=150, n_draws=800, random_state=1
+    ).fit(X, y)
+    mean, sd = moments(model)
+    ess = array_stats.ess(model.samples_, chain_axis=0, draw_axis=1)
+    error = np.abs(mean - expected) / expected_sd
+    assert (error <= 0.1 + 4 / np.sqrt(ess)).all()
+    if gradient != "minibatch":
+        assert (np.abs(sd / expected_sd - 1) <= 0.05 + 3 / np.sqrt(2 * ess)).all()
+        assert ess.min() > 500
 
 
 def test_schedules_weigh_draws(binary):
