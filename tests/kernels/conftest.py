@@ -5,8 +5,13 @@ import pytest
 from skbayes_sg.kernels import ops
 
 
-@pytest.fixture
-def uncompiled(monkeypatch):
+def skip_compiler(monkeypatch):
     """Run the compiled entries as the plain Python functions that they are made of."""
     monkeypatch.setattr(ops, "source_digest", lambda *_: "uncompiled")
     monkeypatch.setattr(ops, "compiled", lambda function: function)
+
+
+@pytest.fixture
+def uncompiled(monkeypatch):
+    """Skip the compiler for the whole test."""
+    skip_compiler(monkeypatch)
