@@ -13,7 +13,7 @@ from skbayes_sg._validation import (
     check_number,
     check_option,
 )
-from skbayes_sg.inference.chains import sample
+from skbayes_sg.inference.chains import DivergenceError, sample
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.inference.tuning import (
     PILOT_SIZE,
@@ -23,12 +23,14 @@ from skbayes_sg.inference.tuning import (
     geometry,
     gradient_noise,
     step_limit,
+    stiffness,
 )
 from skbayes_sg.kernels.gradients import GRADIENTS
 from skbayes_sg.kernels.ops import check_parts, n_rows, typed
 from skbayes_sg.kernels.samplers import SAMPLERS
 from skbayes_sg.kernels.schedules import SCHEDULES
 
+MAX_RETRIES = 5  # of an automatic step size after a divergence
 PRECONDITIONERS = ("auto", "dense", "diagonal", "none")
 
 
@@ -87,36 +89,45 @@ class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
         gradient, noise = self._choose_gradient(
             model, sampler, where, seeds.spawn(1)[0]
         )
-        h = self.step_size
-        if h == "auto":
-            h = automatic_step(sampler, where, noise)
-        burn_in, thin = automatic_lengths(sampler, where, h)
-        burn_in = burn_in if self.burn_in == "auto" else self.burn_in
-        thin = thin if self.thin == "auto" else self.thin
         start = previous
         if start is None:
             rng = np.random.default_rng(seeds.spawn(1)[0])
             start = where.rough_draws(rng, self.n_chains)
-        draws, info = sample(
-            model,
-            sampler,
-            gradient,
-            step_size=SCHEDULES[self.schedule](h),
-            n_draws=self.n_draws,
-            burn_in=burn_in,
-            thin=thin,
-            n_chains=self.n_chains,
-            start=start,
-            coordinates=where.coordinates,
-            temperature=self.temperature,
-            noise_correction=self.noise_correction,
-            scale=where.theta_sd,
-            step_limit=step_limit(sampler, where),
-            n_jobs=self.n_jobs,
-            random_state=seeds.spawn(1)[0],
-            progress=bool(self.verbose),
-            return_info=True,
-        )
+        h, stream = self.step_size, seeds.spawn(1)[0]
+        if h == "auto":
+            # At temperature T curvature falls by T and gradient noise by T^2.
+            steeper = stiffness(model, where, seeds.spawn(1)[0]) / self.temperature
+            h = automatic_step(sampler, where, noise / self.temperature, steeper)
+        for last in [False] * MAX_RETRIES + [True]:
+            burn_in, thin = automatic_lengths(sampler, where, h)
+            burn_in = burn_in if self.burn_in == "auto" else self.burn_in
+            thin = thin if self.thin == "auto" else self.thin
+            try:
+                draws, info = sample(
+                    model,
+                    sampler,
+                    gradient,
+                    step_size=SCHEDULES[self.schedule](h),
+                    n_draws=self.n_draws,
+                    burn_in=burn_in,
+                    thin=thin,
+                    n_chains=self.n_chains,
+                    start=start,
+                    coordinates=where.coordinates,
+                    temperature=self.temperature,
+                    noise_correction=self.noise_correction,
+                    scale=where.theta_sd,
+                    step_limit=step_limit(sampler, where),
+                    n_jobs=self.n_jobs,
+                    random_state=stream,
+                    progress=bool(self.verbose),
+                    return_info=True,
+                )
+                break
+            except DivergenceError:
+                if self.step_size != "auto" or last:
+                    raise
+                h /= 4  # the posterior is steeper elsewhere than it was seen to be
         self._model = model
         self.samples_ = draws
         self.mode_ = mode

@@ -30,6 +30,7 @@ from skbayes_sg.kernels.ops import (
     stable_step,
     typed,
 )
+from skbayes_sg.kernels.passes import log_posterior
 
 TOLERANCE = 0.02  # relative error of a posterior variance that a step may cause
 MAX_DENSE = 500  # parameters up to which the whole Hessian is used
@@ -108,10 +109,32 @@ def gradient_noise(model, gradient, where, seed):
     return 0.5 * np.mean(difference**2, axis=0) / where.curvatures
 
 
-def automatic_step(sampler, where, noise):
-    """Return the step size for gradient estimates of relative variance `noise`."""
+def stiffness(model, where, seed, n_points=16):
+    """Return how much steeper -log p is at typical draws than at the mode.
+
+    The largest ratio of the gradient's norm to that of the Gaussian approximation, in
+    whitened coordinates; 1 for a Gaussian. Without the whole Hessian it is not known.
+    """
+    if where.factor.ndim < 2:
+        return 1.0
+    dtype, work = parameter_dtype(model), init_work(model)
+    g = np.empty(where.mode.size, dtype)
+    ratio = 1.0
+    for z in np.random.default_rng(seed).standard_normal((n_points, where.mode.size)):
+        theta = where.mode + where.factor @ z
+        log_posterior(model, work, theta.astype(dtype), g)
+        pulled = where.factor.T @ g.astype(np.float64)
+        ratio = max(ratio, np.linalg.norm(pulled) / np.linalg.norm(z))
+    return ratio
+
+
+def automatic_step(sampler, where, noise, steeper=1.0):
+    """Return the step size for gradient estimates of relative variance `noise`.
+
+    `steeper` is the `stiffness` of the posterior.
+    """
     unit = accurate_step(sampler, float(np.max(noise)), TOLERANCE)
-    return unit / where.largest ** curvature_exponent(sampler)
+    return unit / (where.largest * steeper) ** curvature_exponent(sampler)
 
 
 def step_limit(sampler, where):

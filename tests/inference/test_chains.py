@@ -136,11 +136,16 @@ def test_interrupt(model, n_jobs):
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        draw(model, n_draws=1, thin=50_000_000, n_jobs=n_jobs)
-    raised = time.perf_counter()
-    thread.join()
+    # Workers of a parallel test run ignore the signal unless told otherwise.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            draw(model, n_draws=1, thin=50_000_000, n_jobs=n_jobs)
+        raised = time.perf_counter()
+        thread.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert raised - times["signal"] < 0.3
     time.sleep(0.5)
     before = time.process_time()
