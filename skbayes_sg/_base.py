@@ -136,7 +136,10 @@ class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
         self.burn_in_, self.thin_, self.n_iter_ = burn_in, thin, info.n_iter
         self.draw_weights_ = info.step_sizes / info.step_sizes.sum()
         self.sampler_stats_ = info.stats
-        self.gradient_noise_ratio_ = float(0.25 * h * np.max(noise * where.curvatures))
+        variance = info.gradient_variance.mean(axis=0)  # NaN without burn-in
+        if np.isnan(variance).any():
+            variance = noise * where.curvatures
+        self.gradient_noise_ratio_ = float(0.25 * h * np.max(variance))
 
     def _choose_gradient(self, model, sampler, where, seed):
         """Return a gradient estimator and its relative variance, (d,)."""

@@ -2,6 +2,7 @@
 
 import os
 import time
+import warnings
 from contextlib import nullcontext
 from typing import NamedTuple
 
@@ -221,11 +222,14 @@ def sample(
     for c, (kept, _, _) in enumerate(results):
         if not np.may_share_memory(kept, draws[c]):  # it ran in another process
             draws[c] = kept
+    variances = np.array([variance for _, variance, _ in results])
+    if noise_correction:
+        _check_correction(plan, variances)
     if not return_info:
         return draws
     info = SampleInfo(
         step_sizes=_recorded_steps(plan),
-        gradient_variance=np.array([variance for _, variance, _ in results]),
+        gradient_variance=variances,
         stats=[stats for _, _, stats in results],
         n_iter=plan.n_iter,
     )
@@ -356,6 +360,20 @@ def _divergence(plan, chain, iteration, distance):
         f"with step_size={h:.3g}.{limit} Try step_size={smaller:.2g}, or "
         'step_size="auto" in an estimator.'
     )
+
+
+def _check_correction(plan, variances):
+    """Say so where the gradients are noisier than the noise they are to replace."""
+    ratio = 0.25 * plan.schedule.step_size * variances.mean(axis=0)
+    if (ratio > 1.0).any():
+        warnings.warn(
+            f"noise_correction cannot take off all gradient noise: in {sum(ratio > 1)} "
+            f"of {ratio.size} coordinates it is up to {ratio.max():.1f} times the noise "
+            "to inject, so variances stay inflated; use a smaller step_size or larger "
+            "minibatches",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def _starts(plan, start, n_chains):

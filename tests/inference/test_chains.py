@@ -175,3 +175,16 @@ def test_progress(model, capfd, monkeypatch, tqdm):
     draw(model, progress=True)
     out, err = capfd.readouterr()
     assert "100" in (err if tqdm else out)
+
+
+def test_noise_correction_says_when_it_cannot(model):
+    draw(model, noise_correction=True)
+    with pytest.warns(RuntimeWarning, match="smaller step_size or larger minibatches"):
+        sample(
+            GaussianMean(10 * model.y, np.eye(3)),
+            SGLD(),
+            Minibatch(1),
+            step_size=1.0,
+            noise_correction=True,
+            random_state=0,
+        )
