@@ -368,8 +368,8 @@ def _check_correction(plan, variances):
     if (ratio > 1.0).any():
         warnings.warn(
             f"noise_correction cannot take off all gradient noise: in {sum(ratio > 1)} "
-            f"of {ratio.size} coordinates it is up to {ratio.max():.1f} times the noise "
-            "to inject, so variances stay inflated; use a smaller step_size or larger "
+            f"of {ratio.size} coordinates it is up to {ratio.max():.1f} times what is "
+            "injected, so variances stay inflated; use a smaller step_size or larger "
             "minibatches",
             RuntimeWarning,
             stacklevel=3,
