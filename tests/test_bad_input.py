@@ -1,4 +1,4 @@
-"""Every bad input is a ValueError or TypeError with a sentence, and nothing is fitted."""
+"""Every bad input is a ValueError or TypeError with a sentence; nothing is fitted."""
 
 import numpy as np
 import pytest
