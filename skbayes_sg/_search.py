@@ -33,10 +33,10 @@ KEEP, GROWTH, FINALISTS = 3, 4, 3
 MIN_ITER = 10
 
 
-def _delegate(name, returns):
-    """Return a method that calls `name` of the best estimator."""
+def _has(name):
+    """Return a check that the best estimator, or the one to fit, has `name`."""
 
-    def exists(search):
+    def check(search):
         if hasattr(search, "best_estimator_"):
             getattr(search.best_estimator_, name)
         elif not search.refit:
@@ -45,9 +45,15 @@ def _delegate(name, returns):
             getattr(search.estimator, name)
         return True
 
-    def method(self, X, *args, **params):
+    return check
+
+
+def _delegate(name, returns):
+    """Return a method that calls `name` of the best estimator."""
+
+    def method(self, X, **params):
         check_is_fitted(self)
-        return getattr(self.best_estimator_, name)(X, *args, **params)
+        return getattr(self.best_estimator_, name)(X, **params)
 
     method.__name__ = name
     method.__doc__ = f"""Call `{name}` of the best estimator.
@@ -56,14 +62,14 @@ def _delegate(name, returns):
         ----------
         X : {{array-like, sparse matrix}} of shape (n_samples, n_features)
             Samples.
-        *args, **params : objects
+        **params : dict
             Further arguments of the estimator's method.
 
         Returns
         -------
         {returns}
         """
-    return available_if(exists)(method)
+    return available_if(_has(name))(method)
 
 
 class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
@@ -104,6 +110,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         candidate.
     error_score : "raise" or number, default=np.nan
         Score of a candidate that diverges or fails. It ranks last whatever its score.
+        Where all of them do, the error of the first is raised.
     verbose : int, default=0
         1 tells how many candidates are sampled, 2 each result.
     random_state : int, RandomState instance or None, default=None
@@ -332,7 +339,27 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
     transform = _delegate(
         "transform", "X_new : ndarray of shape (n_samples, n_components)"
     )
-    score = _delegate("score", "score : float")
+
+    @available_if(_has("score"))
+    def score(self, X, y=None, **params):
+        """Call `score` of the best estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,), default=None
+            Targets.
+        **params : dict
+            Further arguments of the estimator's method.
+
+        Returns
+        -------
+        score : float
+            Of predictions, as the estimator defines it.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.score(X, y, **params)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "cv_results_")
@@ -428,7 +455,7 @@ def _evaluate(base, length, candidate, X, y, params, ksd_params, error_score, ve
             raise
         diverged = isinstance(error, DivergenceError)
         result["status"] = "diverged" if diverged else "failed"
-        result["error"] = f"{type(error).__name__}: {error}"
+        result["error"] = error
         result.setdefault("fit_time", time.perf_counter() - start)
     if verbose > 1:
         outcome = result["error"] or f"ksd={result['ksd']:.4g}"
@@ -438,16 +465,15 @@ def _evaluate(base, length, candidate, X, y, params, ksd_params, error_score, ve
 
 def _report_failures(rows):
     """Warn of failures, but not of divergence: a search for the limit meets it."""
-    failed = [row["error"] for row in rows if row["status"] == "failed"]
     if all(row["status"] != "ok" for row in rows):
-        raise ValueError(
-            f"All {len(rows)} candidates failed, so that none can be chosen. The first "
-            f"error is {rows[0]['error']}"
-        )
+        error = rows[0]["error"]
+        error.add_note(f"All {len(rows)} candidates failed, the first one so.")
+        raise error
+    failed = [row["error"] for row in rows if row["status"] == "failed"]
     if failed:
         warnings.warn(
             f"{len(failed)} of {len(rows)} candidates failed and rank last. The first "
-            f"error is {failed[0]}",
+            f"error is {failed[0]!r}",
             FitFailedWarning,
             stacklevel=4,
         )
