@@ -36,6 +36,7 @@ TOLERANCE = 0.02  # relative error of a posterior variance that a step may cause
 MAX_DENSE = 500  # parameters up to which the whole Hessian is used
 PILOT_SIZE = 1000  # rows in the minibatches that measure the gradient noise
 PILOT_DRAWS = 128
+MIN_BATCH = 100  # fewer rows save no time
 MAX_BURN_IN = 10_000
 MAX_THIN = 100
 
@@ -151,7 +152,7 @@ def automatic_batch_size(model, sampler, noise, pilot_size):
     n = n_rows(model)
     nearly = 0.75 * accurate_step(sampler, 0.0, TOLERANCE)
     unit = float(np.max(noise)) / (1.0 / pilot_size - 1.0 / n)  # variance x size
-    low, high = 1, n
+    low, high = min(n, MIN_BATCH), n
     while low < high:
         size = (low + high) // 2
         if accurate_step(sampler, unit * (1.0 / size - 1.0 / n), TOLERANCE) < nearly:

@@ -102,7 +102,7 @@ def test_batch_size_follows_the_noise(logistic):
         tuning.automatic_batch_size(logistic, sampler, np.array([noise]), 100)
         for noise in (0.001, 0.1, 10.0)
     ]
-    assert 1 <= sizes[0] < sizes[1] < sizes[2] <= 2000
+    assert tuning.MIN_BATCH <= sizes[0] < sizes[1] < sizes[2] <= 2000
 
 
 def test_lengths_follow_the_step():
