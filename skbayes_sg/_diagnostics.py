@@ -144,9 +144,7 @@ class DiagnosticsMixin:
         with extra("arviz", "summary()"):
             import pandas as pd
             from arviz_stats.base import array_stats
-        check_number("prob", prob, above=0)
-        if prob >= 1:
-            raise ValueError(f"prob={prob!r} is not allowed; it must be less than 1")
+        check_probability(prob)
         names, columns = self._choose_parameters(parameters)
         draws = self.samples_[..., columns].astype(np.float64)
         weights = np.asarray(self.draw_weights_)
@@ -258,6 +256,13 @@ class DiagnosticsMixin:
             return False
         root = whitening(curvature_matrix(model, self.mode_))
         return self.temperature * root @ root.T
+
+
+def check_probability(prob):
+    """Raise an error unless `prob` is the probability of an interval."""
+    check_number("prob", prob, above=0)
+    if prob >= 1:
+        raise ValueError(f"prob={prob!r} is not allowed; it must be less than 1")
 
 
 def warn_of_convergence(names, ess, rhat):

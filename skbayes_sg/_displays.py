@@ -3,9 +3,9 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skbayes_sg._diagnostics import last_step
+from skbayes_sg._diagnostics import check_probability, last_step
 from skbayes_sg._extras import extra
-from skbayes_sg._validation import check_integer, check_number
+from skbayes_sg._validation import check_integer
 
 GREY = "0.6"
 
@@ -336,7 +336,7 @@ class CoefficientDisplay:
         """
         estimator, _ = last_step(estimator)
         check_is_fitted(estimator)
-        check_number("prob", prob, above=0)
+        check_probability(prob)
         check_integer("max_parameters", max_parameters, at_least=1)
         names, columns = estimator._choose_parameters(parameters)
         draws = estimator._representative_draws(len(estimator._flat_draws()))
@@ -364,7 +364,7 @@ class CoefficientDisplay:
         """
         n = len(self.names)
         if ax is None:
-            ax = _make_axes(None, 1, figsize=(6, 1 + 0.28 * n))
+            (ax,) = _make_axes(None, 1, figsize=(6, 1 + 0.28 * n))
         rows = np.arange(n)
         ax.axvline(0, color=GREY, lw=1)
         wide, narrow = np.moveaxis(np.asarray(self.intervals), 1, 0)
@@ -383,7 +383,8 @@ def _make_axes(axes, *shape, **options):
     with extra("plot", "A display"):
         import matplotlib.pyplot as plt
     if axes is None:
-        return plt.subplots(*shape, layout="constrained", **options)[1]
+        _, axes = plt.subplots(*shape, layout="constrained", squeeze=False, **options)
+        return axes.reshape(shape)
     axes = np.asarray(axes, object)
     if axes.shape != shape:
         raise ValueError(f"axes has shape {axes.shape}; it must be {shape}")
