@@ -47,12 +47,11 @@ def quick(**parameters):
         "logistic_d50",
         pytest.param("a9a", marks=pytest.mark.long),
         pytest.param("logistic_d100", marks=pytest.mark.long),
-        pytest.param("w8a", marks=pytest.mark.long),
     ],
 )
 def test_defaults_reach_the_exact_posterior(name, request):
     """All defaults; 4,000 draws, so an sd has a relative Monte Carlo error of 1.2 %."""
-    if name in ("a9a", "w8a"):
+    if name == "a9a":
         request.getfixturevalue("data_dir")
     exact = reference(name)
     X, y = exact.load()
