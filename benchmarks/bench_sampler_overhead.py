@@ -5,8 +5,8 @@
 Logistic regression with 100 parameters and minibatches of 1,000 rows. Overhead: the
 processor time of an iteration over that of its gradients alone, less one; samplers and
 bare gradients take turns, and the medians are compared. Compilation: processor time of
-the first chain in a fresh process with an empty cache, less the imports, and the same in
-a second process, which finds the first one's code on disk.
+the first chain in a fresh process with an empty cache, less the imports, and the same
+in a second process, which finds the code of the first one on disk.
 """
 
 import argparse

@@ -17,6 +17,8 @@ from skbayes_sg.kernels.ops import (
     add_prior_gradient,
     estimate,
     init_memory,
+    log_likelihood,
+    log_prior,
     n_parameters,
     n_rows,
 )
@@ -83,6 +85,25 @@ def _(model, work, theta, out):
         out[j] -= model.prior_precision * theta[j]
 
 
+@log_likelihood.register(Regression)
+def _(model, work, theta, idx):
+    total = 0.0
+    for i in idx:
+        residual = model.y[i]
+        for j in range(theta.size):
+            residual -= model.x[i, j] * theta[j]
+        total -= 0.5 * residual**2
+    return total
+
+
+@log_prior.register(Regression)
+def _(model, work, theta):
+    total = 0.0
+    for j in range(theta.size):
+        total -= 0.5 * model.prior_precision * theta[j] ** 2
+    return total
+
+
 def regression(n_rows=6, p=2, prior_precision=0.6, seed=0):
     """Return a conjugate regression whose largest posterior precision is 1."""
     rng = np.random.default_rng(seed)
@@ -96,6 +117,33 @@ class NoisyFull(NamedTuple):
     """The exact gradient plus normal noise of a known variance."""
 
     variance: float
+
+
+class Quartic(NamedTuple):
+    """Independent coordinates with density exp(-theta^4 / 4): far from Gaussian."""
+
+    nothing: np.ndarray  # (1, d)
+
+
+@n_parameters.register(Quartic)
+def _(model):
+    return model.nothing.shape[1]
+
+
+@n_rows.register(Quartic)
+def _(model):
+    return 1
+
+
+@add_gradient.register(Quartic)
+def _(model, work, theta, idx, scale, out):
+    for j in range(theta.size):
+        out[j] -= theta[j] ** 3
+
+
+@add_prior_gradient.register(Quartic)
+def _(model, work, theta, out):
+    pass
 
 
 @init_memory.register(NoisyFull)
@@ -128,6 +176,43 @@ def leimkuhler_matthews_law(precision, noise, h):
     q = b @ b.T
     q[: len(eye), : len(eye)] += 0.25 * h**2 * noise
     return solve_discrete_lyapunov(a, q)[: len(eye), : len(eye)]
+
+
+def sghmc_law(precision, noise, h, friction, n_leapfrog=1, resample=False):
+    """Return the covariance of theta for drifts eps rho and kicks eps (g - C rho)."""
+    d, eps = len(precision), 0.5 * h
+    eye, zero = np.eye(d), np.zeros((d, d))
+    drift = np.block([[eye, eps * eye], [zero, eye]])
+    kick = np.block([[eye, zero], [-eps * precision, (1 - eps * friction) * eye]])
+    one = kick @ drift
+    added = np.block([[zero, zero], [zero, h * friction * eye + eps**2 * noise]])
+    fresh = np.block([[zero, zero], [zero, eye]])
+    a = np.eye(2 * d) - fresh if resample else np.eye(2 * d)
+    q = fresh if resample else 0.0 * fresh
+    for _ in range(n_leapfrog):
+        a, q = one @ a, one @ q @ one.T + added
+    return solve_discrete_lyapunov(a, q)[:d, :d]
+
+
+def baoab_law(precision, noise, h, friction):
+    """Return the covariance of theta for kick, half drift, damping, half drift."""
+    d, eps = len(precision), 0.5 * h
+    eye, zero = np.eye(d), np.zeros((d, d))
+    c = np.exp(-eps * friction)
+    kick = np.block([[eye, zero], [-eps * precision, eye]])
+    drift = np.block([[eye, 0.5 * eps * eye], [zero, eye]])
+    damp = np.block([[eye, zero], [zero, c * eye]])
+    late = drift @ np.block([[zero], [np.sqrt(1 - c**2) * eye]])
+    early = drift @ damp @ drift @ np.block([[zero], [eps * eye]])
+    q = late @ late.T + early @ noise @ early.T
+    return solve_discrete_lyapunov(drift @ damp @ drift @ kick, q)[:d, :d]
+
+
+def preconditioned_law(precision, noise, h, inverse):
+    """Return the covariance of theta <- theta + h/2 P g + sqrt(h) N(0, P)."""
+    a = np.eye(len(precision)) - 0.5 * h * inverse @ precision
+    q = h * inverse + 0.25 * h**2 * inverse @ noise @ inverse
+    return solve_discrete_lyapunov(a, q)
 
 
 def subsampled_law(model, batch_size, h):

@@ -57,7 +57,8 @@ def _(sampler, state, target, h, rng):
     if abs(eta * eps) > 1e-8:
         variance = -sampler.diffusion * math.expm1(-eta * h) / eta
     for j in range(phi.size):
-        rho[j] = c * rho[j] + noise_sd(target, j, variance, c * eps) * xi[j]
+        sd = noise_sd(target, j, variance, 0.5 * (1.0 + c) * eps)
+        rho[j] = c * rho[j] + sd * xi[j]
         phi[j] += 0.5 * eps * rho[j]
     _adapt(state, eps)
 

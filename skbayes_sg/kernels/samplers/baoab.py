@@ -54,7 +54,9 @@ def _(sampler, state, target, h, rng):
     for j in range(phi.size):
         rho[j] += eps * g[j]
         phi[j] += 0.5 * eps * rho[j]
-        rho[j] = c * rho[j] + noise_sd(target, j, 1.0 - c * c, c * eps) * xi[j]
+        # A kick moves phi both before and after it is damped: by (1 + c) / 2 of itself.
+        sd = noise_sd(target, j, 1.0 - c * c, 0.5 * (1.0 + c) * eps)
+        rho[j] = c * rho[j] + sd * xi[j]
         phi[j] += 0.5 * eps * rho[j]
 
 
