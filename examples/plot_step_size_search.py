@@ -16,7 +16,7 @@ from skbayes_sg import KSDSearchDisplay, KSDStepSizeSearch, SGLDLogisticRegressi
 from skbayes_sg.datasets import make_logistic
 
 X, y = make_logistic(5_000, 5, random_state=0)
-steps = np.geomspace(0.02, 5, 10)
+steps = np.geomspace(0.02, 5, 10).tolist()
 search = KSDStepSizeSearch(
     SGLDLogisticRegression(n_draws=500),
     {"step_size": steps, "sampler": ["sgld", "sgld-lm"]},
@@ -25,8 +25,11 @@ search = KSDStepSizeSearch(
 print(search.best_params_)
 
 # %%
-# Every candidate made the same number of iterations. Dotted lines are the automatic
-# step sizes of the two samplers.
+# Every candidate made the same number of iterations, 550. Dotted lines are the automatic
+# step sizes of the two samplers. That of plain SGLD is smaller than what is best for
+# such a short run: it bounds the error of posterior variances by 2 %, however long the
+# chain, and with ``thin="auto"`` the estimator makes up for it by longer chains. With
+# the second-order noise no such sacrifice is needed.
 
 display = KSDSearchDisplay.from_estimator(search)
 for k, sampler in enumerate(["sgld", "sgld-lm"]):
