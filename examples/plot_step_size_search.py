@@ -25,11 +25,11 @@ search = KSDStepSizeSearch(
 print(search.best_params_)
 
 # %%
-# Every candidate made the same number of iterations, 550. Dotted lines are the automatic
-# step sizes of the two samplers. That of plain SGLD is smaller than what is best for
-# such a short run: it bounds the error of posterior variances by 2 %, however long the
-# chain, and with ``thin="auto"`` the estimator makes up for it by longer chains. With
-# the second-order noise no such sacrifice is needed.
+# Every candidate made 550 iterations. Dotted lines are the automatic step sizes of the
+# two samplers. That of plain SGLD is smaller than what is best for such a short run: it
+# keeps the errors of posterior variances small however long the chain is, and with
+# ``thin="auto"`` the estimator makes up for it by longer chains. With the second-order
+# noise no such sacrifice is needed.
 
 display = KSDSearchDisplay.from_estimator(search)
 for k, sampler in enumerate(["sgld", "sgld-lm"]):
