@@ -3,22 +3,20 @@
     y_k ~ N(U_i . V_j + b_i + c_j, 1 / (alpha s_i t_j)),   rating k, of item j by user i
     x_i = (U_i, b_i) ~ N(m + B' z_i, diag(lambda)^-1),     features z_i, if any
 
-Items have a prior of the same form with m, lambda and B of their own. Each rating is a
-row of the data, so N/n scales the likelihood alone. Packing of theta, for d factors and
-width q = d + 1 (d without biases):
+Items have a prior of the same form with m, lambda and B of their own. The ratings are
+the rows of the data, so N/n scales the likelihood alone. theta is a matrix of width
+q = d + 1 for d factors, or d without biases:
 
-    | block       | shape        |                                              |
-    |-------------|--------------|----------------------------------------------|
-    | users       | (n_users, q) | U_i, then b_i                                |
-    | items       | (n_items, q) | V_j, then c_j                                |
-    | hyper       | (2, 2, q)    | m and log lambda of users, of items; only    |
-    |             |              | with ``prior.on_log_scale``                  |
+    | rows of theta                  | number          |
+    |--------------------------------|-----------------|
+    | U_i, b_i of the users          | n_users         |
+    | V_j, c_j of the items          | n_items         |
+    | m, log lambda of users, items  | 4, only with ``prior.on_log_scale`` |
 
-The other unknowns live in the work, and are drawn from their conjugate conditionals
+All other unknowns live in the work, and are drawn from their conjugate conditionals
 every `refresh_every` iterations: see `matrix_factorization_conditionals`. A recorded
-draw is
-
-    users, items, (m, lambda) of users and of items, (alpha, s, t), B of users, of items
+draw is the rows of users and items, then m and lambda of users and of items, then
+alpha, all s and all t, then B of users and of items.
 """
 
 import math
@@ -51,10 +49,10 @@ BLOCK = 256  # ratings whose residuals are held at once
 
 
 class RowPrior(NamedTuple):
-    """The prior of the rows of both sides, and where its unknowns start."""
+    """The prior of the rows of users and items, and where its unknowns start."""
 
     start: np.ndarray  # (2, 2, q): m and lambda of users, of items
-    shape: float  # of lambda ~ Gamma(shape, rate)
+    shape: float  # of lambda_f ~ Gamma(shape, rate_f)
     rate: np.ndarray  # (q,)
     learns: bool
     on_log_scale: bool  # m and log lambda are part of theta
@@ -72,53 +70,47 @@ class RatingNoise(NamedTuple):
 class MatrixFactorization(NamedTuple):
     """Ratings, features of users and items, and priors."""
 
-    pairs: np.ndarray  # (N, 2) int32: the row of the user, n_users + that of the item
+    pairs: np.ndarray  # (N, 2) int32: rows of theta, of the user and of the item
     y: np.ndarray  # (N,) ratings, centred
     weights: np.ndarray  # (N,), or (0,) when all are 1
     n_users: int
     n_items: int
     n_factors: int  # d
     biases: bool
-    user_features: CSRRows  # transposed, (p, n_users); p = 0 when there are none
-    item_features: CSRRows
+    features: CSRRows  # (p, n_users + n_items) those of users, then those of items
+    n_user_features: int
     prior: RowPrior
     noise: RatingNoise
     refresh_every: int
 
 
 class FactorizationWork(NamedTuple):
-    """The unknowns that are not part of theta."""
+    """The unknowns that are not part of theta, and buffers."""
 
-    hyper: np.ndarray  # (2, 2, q)
-    user_mean: np.ndarray  # (n_users, q) m + B' z_i; no rows without features
-    item_mean: np.ndarray
-    user_links: np.ndarray  # (p, q) B
-    item_links: np.ndarray
-    link_precision: np.ndarray  # (2,) kappa
+    hyper: np.ndarray  # (2, 2, q) m and lambda of users, of items
+    mean: np.ndarray  # (n_users + n_items, q) m + B' z_i
+    links: np.ndarray  # (p, q) B
+    kappa: np.ndarray  # (2,) precision of B of users, of items, relative to lambda
     noise: np.ndarray  # (1 + n_users + n_items,) alpha, s, t
-    block: np.ndarray  # (2, BLOCK) buffer: residuals and precisions
-    rows: np.ndarray  # (BLOCK,) buffer of row indices
-    sums: np.ndarray  # (2, max(n_users, n_items)) float64 buffer
     count: np.ndarray  # (2,) int64: iterations and refreshes so far
+    residual: np.ndarray  # (BLOCK,)
+    alpha: np.ndarray  # (BLOCK,)
+    block: np.ndarray  # (BLOCK,) row indices
+    moments: np.ndarray  # (2, q) float64
+    sums: np.ndarray  # (2, max(n_users, n_items)) float64
 
 
 class FactorizationAnchor(NamedTuple):
     """What a control variate remembers of its centre."""
 
     theta: np.ndarray
-    r: np.ndarray  # (N,) d log f_k / d mean_k
-
-
-def no_features(n, dtype=np.float64):
-    """Return the features of a side of `n` rows that has none."""
-    return CSRRows(np.empty(0, dtype), np.empty(0, np.int32), np.zeros(1, np.int64), n)
+    r: np.ndarray  # (N,) scores there
 
 
 @n_parameters.register(MatrixFactorization)
 def _(model):
-    q = width(model)
-    rows = (model.n_users + model.n_items) * q
-    return rows + 4 * q if model.prior.on_log_scale else rows
+    hyper = 4 if model.prior.on_log_scale else 0
+    return (model.n_users + model.n_items + hyper) * width(model)
 
 
 @n_rows.register(MatrixFactorization)
@@ -133,36 +125,30 @@ def _(model):
 
 @init_work.register(MatrixFactorization)
 def _(model):
-    dtype, q = model.y.dtype, width(model)
-    links, means = [], []
-    for side, features in enumerate((model.user_features, model.item_features)):
-        p, n = features.indptr.size - 1, features.n_features
-        links.append(np.zeros((p, q), dtype))
-        means.append(np.tile(model.prior.start[side, 0], (n if p else 0, 1)))
+    dtype, q, start = model.y.dtype, width(model), model.prior.start
+    sizes = [model.n_users, model.n_items]
     return FactorizationWork(
-        hyper=model.prior.start.astype(dtype),
-        user_mean=means[0].astype(dtype),
-        item_mean=means[1].astype(dtype),
-        user_links=links[0],
-        item_links=links[1],
-        link_precision=np.ones(2, dtype),
-        noise=np.concatenate(
-            ([model.noise.precision], np.ones(model.n_users + model.n_items))
-        ).astype(dtype),
-        block=np.zeros((2, BLOCK), dtype),
-        rows=each_row()[:BLOCK],
-        sums=np.zeros((2, max(model.n_users, model.n_items))),
+        hyper=start.astype(dtype),
+        mean=np.repeat(start[:, 0], sizes, axis=0).astype(dtype),
+        links=np.zeros((model.features.indptr.size - 1, q), dtype),
+        kappa=np.ones(2, dtype),
+        noise=np.append(model.noise.precision, np.ones(sum(sizes))).astype(dtype),
         count=np.zeros(2, np.int64),
+        residual=np.zeros(BLOCK, dtype),
+        alpha=np.zeros(BLOCK, dtype),
+        block=each_row()[:BLOCK],
+        moments=np.zeros((2, q)),
+        sums=np.zeros((2, max(sizes))),
     )
 
 
 @add_gradient.register(MatrixFactorization)
 def _(model, work, theta, idx, scale, out):
     pairs, d, q = model.pairs, model.n_factors, width(model)
-    x, g = as_rows(model, theta), as_rows(model, out)
+    x, g = as_rows(theta, q), as_rows(out, q)
     for first in range(0, idx.size, BLOCK):
         block = idx[first : first + BLOCK]
-        r = scores(model, work, theta, block)
+        r = scores(model, work, x, block)
         for b in range(block.size):
             i, j = pairs[block[b], 0], pairs[block[b], 1]
             u, v, gu, gv = x[i], x[j], g[i], g[j]
@@ -171,7 +157,7 @@ def _(model, work, theta, idx, scale, out):
                 uf, vf = u[f], v[f]
                 gu[f] += rb * vf
                 gv[f] += rb * uf
-            for f in range(d, q):
+            for f in range(d, q):  # a branch here would keep LLVM from vectorising
                 gu[f] += rb
                 gv[f] += rb
 
@@ -181,11 +167,11 @@ def _(model, work, theta, anchor, idx, scale, out):
     # The anchor's scores keep the noise precisions that it was made with: its full
     # gradient did, and the two must cancel in the mean, whatever alpha is now.
     pairs, d, q = model.pairs, model.n_factors, width(model)
-    x, g = as_rows(model, theta), as_rows(model, out)
-    center, r_center = as_rows(model, anchor.theta), anchor.r
+    x, g, center = as_rows(theta, q), as_rows(out, q), as_rows(anchor.theta, q)
+    r_center = anchor.r
     for first in range(0, idx.size, BLOCK):
         block = idx[first : first + BLOCK]
-        r = scores(model, work, theta, block)
+        r = scores(model, work, x, block)
         for b in range(block.size):
             i, j = pairs[block[b], 0], pairs[block[b], 1]
             rb, r0 = scale * r[b], scale * r_center[block[b]]
@@ -206,104 +192,114 @@ def _(model, work, theta):
 
 @log_likelihood.register(MatrixFactorization)
 def _(model, work, theta, idx):
-    total = 0.0
+    weights, x, total = model.weights, as_rows(theta, width(model)), 0.0
     for first in range(0, idx.size, BLOCK):
         block = idx[first : first + BLOCK]
-        residual, alpha = residuals(model, work, theta, block)
+        residual, alpha = residuals(model, work, x, block)
         for b in range(block.size):
-            w = model.weights[block[b]] if model.weights.size else 1.0
+            w = weights[block[b]] if weights.size else 1.0
             total += 0.5 * w * (math.log(alpha[b]) - alpha[b] * residual[b] ** 2)
     return total
 
 
 @add_hessian_diagonal.register(MatrixFactorization)
 def _(model, work, theta, idx, scale, out):
-    # The Gauss-Newton part; that of the residuals has mean zero.
-    pairs, d, q = model.pairs, model.n_factors, width(model)
-    x, diagonal = as_rows(model, theta), as_rows(model, out)
+    # Exact: U_i . V_j is linear in each of its entries alone.
+    pairs, d, q, weights = model.pairs, model.n_factors, width(model), model.weights
+    x, diagonal = as_rows(theta, q), as_rows(out, q)
     for first in range(0, idx.size, BLOCK):
         block = idx[first : first + BLOCK]
-        alpha = residuals(model, work, theta, block)[1]
+        alpha = residuals(model, work, x, block)[1]
         for b in range(block.size):
             i, j = pairs[block[b], 0], pairs[block[b], 1]
-            w = model.weights[block[b]] if model.weights.size else 1.0
+            w = scale * alpha[b]
+            if weights.size:
+                w *= weights[block[b]]
             for f in range(d):
-                diagonal[i, f] += scale * w * alpha[b] * x[j, f] ** 2
-                diagonal[j, f] += scale * w * alpha[b] * x[i, f] ** 2
+                diagonal[i, f] += w * x[j, f] * x[j, f]
+                diagonal[j, f] += w * x[i, f] * x[i, f]
             for f in range(d, q):
-                diagonal[i, f] += scale * w * alpha[b]
-                diagonal[j, f] += scale * w * alpha[b]
+                diagonal[i, f] += w
+                diagonal[j, f] += w
 
 
 @add_prior_gradient.register(MatrixFactorization)
 def _(model, work, theta, out):
-    read_hyper(model, work, theta)
-    for side in range(2):
-        x, g = side_rows(model, theta, side), side_rows(model, out, side)
-        hyper, mean = work.hyper[side], side_mean(work, side)
-        for i in range(x.shape[0]):
-            m = mean[i] if mean.size else hyper[0]
-            for f in range(x.shape[1]):
-                g[i, f] += hyper[1, f] * (m[f] - x[i, f])
-        if model.prior.on_log_scale:
-            tail = _side_hyper(model, out, side)
-            for f in range(x.shape[1]):
-                m, s, _, _ = _hyper_derivatives(model, work, theta, side, f)
-                tail[0, f] += m
-                tail[1, f] += s
+    q, n, mean, hyper = width(model), model.n_users, work.mean, work.hyper
+    x, g = as_rows(theta, q), as_rows(out, q)
+    end = n + model.n_items
+    if model.prior.on_log_scale:
+        read_hyper(x[end:], n, hyper, mean)
+    _pull(x[:n], mean[:n], hyper[0, 1], g[:n])
+    _pull(x[n:end], mean[n:], hyper[1, 1], g[n:end])
+    if model.prior.on_log_scale:
+        for side in range(2):
+            count = _side_moments(model, work, x, side)
+            for f in range(q):
+                total, squares = work.moments[0, f], work.moments[1, f]
+                m, inverse = hyper[side, 0, f], hyper[side, 1, f]
+                decay = 0.5 * (squares + m * m) + model.prior.rate[f]
+                g[end + 2 * side, f] += inverse * (total - m)
+                g[end + 2 * side + 1, f] -= inverse * decay
+                g[end + 2 * side + 1, f] += 0.5 * (count + 1) + model.prior.shape
 
 
 @log_prior.register(MatrixFactorization)
 def _(model, work, theta):
-    read_hyper(model, work, theta)
-    total = 0.0
+    x, end = as_rows(theta, width(model)), model.n_users + model.n_items
+    if model.prior.on_log_scale:
+        read_hyper(x[end:], model.n_users, work.hyper, work.mean)
+    value = 0.0
     for side in range(2):
+        count = _side_moments(model, work, x, side)
         for f in range(width(model)):
-            count, _, squares = deviations(model, work, theta, side, f)
             m, inverse = work.hyper[side, 0, f], work.hyper[side, 1, f]
-            total += 0.5 * (count * math.log(inverse) - inverse * squares)
+            value += 0.5 * count * math.log(inverse)
+            value -= 0.5 * inverse * work.moments[1, f]
             if model.prior.on_log_scale:
                 # N(m | 0, 1 / lambda), and the Gamma with the Jacobian of log lambda.
-                total += (0.5 + model.prior.shape) * math.log(inverse)
-                total -= inverse * (0.5 * m * m + model.prior.rate[f])
-    return total
+                value += (0.5 + model.prior.shape) * math.log(inverse)
+                value -= inverse * (0.5 * m * m + model.prior.rate[f])
+    return value
 
 
 @add_prior_hessian_diagonal.register(MatrixFactorization)
 def _(model, work, theta, out):
-    read_hyper(model, work, theta)
-    for side in range(2):
-        part = side_rows(model, out, side)
-        for i in range(part.shape[0]):
-            for f in range(part.shape[1]):
-                part[i, f] += work.hyper[side, 1, f]
-        if model.prior.on_log_scale:
-            tail = _side_hyper(model, out, side)
-            for f in range(part.shape[1]):
-                _, _, m, s = _hyper_derivatives(model, work, theta, side, f)
-                tail[0, f] += m
-                tail[1, f] += s
+    q, n, hyper = width(model), model.n_users, work.hyper
+    x, diagonal = as_rows(theta, q), as_rows(out, q)
+    end = n + model.n_items
+    if model.prior.on_log_scale:
+        read_hyper(x[end:], n, hyper, work.mean)
+    for i in range(end):
+        for f in range(q):
+            diagonal[i, f] += hyper[0 if i < n else 1, 1, f]
+    if model.prior.on_log_scale:
+        for side in range(2):
+            _side_moments(model, work, x, side)
+            size = n if side == 0 else model.n_items
+            for f in range(q):
+                m, inverse = hyper[side, 0, f], hyper[side, 1, f]
+                decay = 0.5 * (work.moments[1, f] + m * m) + model.prior.rate[f]
+                diagonal[end + 2 * side, f] += inverse * (size + 1)
+                diagonal[end + 2 * side + 1, f] += inverse * decay
 
 
 @n_recorded.register(MatrixFactorization)
 def _(model):
     rows = model.n_users + model.n_items
-    links = n_links(model.user_features) + n_links(model.item_features)
+    links = model.features.indptr.size - 1
     return (rows + 4 + links) * width(model) + 1 + rows
 
 
 @record.register(MatrixFactorization)
 def _(model, work, theta, out):
-    read_hyper(model, work, theta)
-    first = (model.n_users + model.n_items) * width(model)
-    out[:first] = theta[:first]
-    for part in (
-        work.hyper.reshape(-1),
-        work.noise,
-        work.user_links.reshape(-1),
-        work.item_links.reshape(-1),
-    ):
-        out[first : first + part.size] = part
+    q, end = width(model), model.n_users + model.n_items
+    if model.prior.on_log_scale:
+        read_hyper(as_rows(theta, q)[end:], model.n_users, work.hyper, work.mean)
+    hyper, links, first = work.hyper.reshape(-1), work.links.reshape(-1), 0
+    for part in (theta[: end * q], hyper, work.noise, links):
+        for j in range(part.size):
+            out[first + j] = part[j]
         first += part.size
 
 
@@ -314,51 +310,24 @@ def width(model):
 
 
 @helper
-def n_links(features):
-    """Return p, the number of features of a side."""
-    return features.indptr.size - 1
-
-
-@helper
-def as_rows(model, theta):
-    """Return theta as the rows of all users, of all items, and of `hyper`, (., q)."""
-    q = width(model)
+def as_rows(theta, q):
+    """Return theta as a matrix of width q."""
     return theta.reshape(theta.size // q, q)
 
 
 @helper
-def side_rows(model, theta, side):
-    """Return the rows of users (side 0) or of items (side 1), (n, q)."""
-    x, n = as_rows(model, theta), model.n_users
-    return x[:n] if side == 0 else x[n : n + model.n_items]
-
-
-@helper
-def side_mean(work, side):
-    """Return m + B' z_i of a side, (n, q), or no rows where there are no features."""
-    return work.user_mean if side == 0 else work.item_mean
-
-
-@helper
-def side_links(work, side):
-    """Return B of a side, (p, q)."""
-    return work.user_links if side == 0 else work.item_links
-
-
-@helper
-def residuals(model, work, theta, block):
+def residuals(model, work, x, block):
     """Return y_k - U_i . V_j - b_i - c_j and alpha s_i t_j of a block of ratings."""
-    pairs, d, q, y = model.pairs, model.n_factors, width(model), model.y
-    x = as_rows(model, theta)
-    residual, alpha = work.block[0, : block.size], work.block[1, : block.size]
+    pairs, y, d, q = model.pairs, model.y, model.n_factors, x.shape[1]
     common, own = work.noise[0], work.noise[1:]
+    residual, alpha = work.residual[: block.size], work.alpha[: block.size]
     for b in range(block.size):
         i, j = pairs[block[b], 0], pairs[block[b], 1]
         u, v = x[i], x[j]
-        total = theta.dtype.type(0.0)
+        total = x.dtype.type(0.0)
         for f in range(d):
             total += u[f] * v[f]
-        for f in range(d, q):  # a branch here would keep LLVM from vectorising
+        for f in range(d, q):
             total += u[f] + v[f]
         residual[b] = y[block[b]] - total
         alpha[b] = common * own[i] * own[j]
@@ -366,9 +335,9 @@ def residuals(model, work, theta, block):
 
 
 @helper
-def scores(model, work, theta, block):
-    """Return the weighted derivatives of log f_k by its mean, of a block of ratings."""
-    residual, alpha = residuals(model, work, theta, block)
+def scores(model, work, x, block):
+    """Return the weighted d log f_k / d mean_k of a block of ratings."""
+    residual, alpha = residuals(model, work, x, block)
     weights = model.weights
     for b in range(block.size):
         residual[b] *= alpha[b]
@@ -378,65 +347,60 @@ def scores(model, work, theta, block):
 
 
 @helper
-def read_hyper(model, work, theta):
-    """Bring the work's m and lambda up to date where theta holds them."""
-    if not model.prior.on_log_scale:
-        return
+def read_hyper(tail, n_users, hyper, mean):
+    """Bring the work up to date with m and log lambda, the last rows of theta."""
+    for i in range(mean.shape[0]):
+        side = 0 if i < n_users else 1
+        for f in range(mean.shape[1]):
+            mean[i, f] += tail[2 * side, f] - hyper[side, 0, f]
     for side in range(2):
-        tail, hyper, mean = (
-            _side_hyper(model, theta, side),
-            work.hyper[side],
-            side_mean(work, side),
-        )
-        for f in range(tail.shape[1]):
-            for i in range(mean.shape[0]):
-                mean[i, f] += tail[0, f] - hyper[0, f]
-            hyper[0, f] = tail[0, f]
-            hyper[1, f] = math.exp(tail[1, f])
+        for f in range(mean.shape[1]):
+            hyper[side, 0, f] = tail[2 * side, f]
+            hyper[side, 1, f] = math.exp(tail[2 * side + 1, f])
 
 
 @helper
-def deviations(model, work, theta, side, f):
-    """Return what column f of a side tells of m and lambda.
+def take_moments(x, mean, links, kappa, out):
+    """Write what the rows of a side tell of m and lambda to (2, q) `out`.
 
-    The number of rows and links, the sum of the rows' deviations from their prior mean,
-    and the sum of squares of the deviations and of sqrt(kappa) B.
+    The sums of deviations x_i - mean_i, and of their squares and those of
+    sqrt(kappa) B.
     """
-    x, mean, links = (
-        side_rows(model, theta, side),
-        side_mean(work, side),
-        side_links(work, side),
-    )
-    total, squares = 0.0, 0.0
+    out[:] = 0.0
     for i in range(x.shape[0]):
-        m = mean[i, f] if mean.size else work.hyper[side, 0, f]
-        total += x[i, f] - m
-        squares += (x[i, f] - m) ** 2
-    for z in range(links.shape[0]):
-        squares += work.link_precision[side] * links[z, f] ** 2
-    return x.shape[0] + links.shape[0], total, squares
+        for f in range(x.shape[1]):
+            deviation = x[i, f] - mean[i, f]
+            out[0, f] += deviation
+            out[1, f] += deviation * deviation
+    for g in range(links.shape[0]):
+        for f in range(links.shape[1]):
+            out[1, f] += kappa * links[g, f] * links[g, f]
 
 
 @helper
-def _hyper_derivatives(model, work, theta, side, f):
-    """Return d/dm and d/dlog lambda of the log prior, and minus the second ones."""
-    n = model.n_users if side == 0 else model.n_items
-    count, total, squares = deviations(model, work, theta, side, f)
-    m, inverse = work.hyper[side, 0, f], work.hyper[side, 1, f]
-    decay = inverse * (0.5 * (squares + m * m) + model.prior.rate[f])
-    growth = 0.5 * (count + 1) + model.prior.shape
-    return inverse * (total - m), growth - decay, inverse * (n + 1), decay
+def _side_moments(model, work, x, side):
+    """Take the moments of users or items; return their number with that of links."""
+    n, p, end = model.n_users, model.n_user_features, model.n_users + model.n_items
+    first, last = (0, n) if side == 0 else (n, end)
+    links = work.links[:p] if side == 0 else work.links[p:]
+    rows, mean = x[first:last], work.mean[first:last]
+    take_moments(rows, mean, links, work.kappa[side], work.moments)
+    return last - first + links.shape[0]
 
 
 @helper
-def _side_hyper(model, theta, side):
-    """Return m and log lambda of a side, (2, q), where theta holds them."""
-    first = model.n_users + model.n_items + 2 * side
-    return as_rows(model, theta)[first : first + 2]
+def _pull(x, mean, precision, out):
+    """Add precision * (mean - x) to `out`."""
+    for i in range(x.shape[0]):
+        for f in range(x.shape[1]):
+            out[i, f] += precision[f] * (mean[i, f] - x[i, f])
 
 
 @entry_point
 def _fill_scores(model, work, theta, out):
+    x = as_rows(theta, width(model))
     for first in range(0, out.size, BLOCK):
-        block = fill_rows(work.rows, first, out.size)
-        out[first : first + block.size] = scores(model, work, theta, block)
+        block = fill_rows(work.block, first, out.size)
+        r = scores(model, work, x, block)
+        for b in range(block.size):
+            out[first + b] = r[b]

@@ -15,12 +15,11 @@ import math
 from skbayes_sg.kernels.models.matrix_factorization import (
     BLOCK,
     MatrixFactorization,
-    deviations,
+    as_rows,
     read_hyper,
     residuals,
-    side_links,
-    side_mean,
-    side_rows,
+    take_moments,
+    width,
 )
 from skbayes_sg.kernels.ops import helper, locate, refresh
 from skbayes_sg.kernels.passes import fill_rows
@@ -33,71 +32,87 @@ def _(model, target, position, rng):
     if work.count[0] % model.refresh_every != 0:
         return
     work.count[1] += 1
-    theta, beta = locate(target, position), target.inverse_temperature
-    read_hyper(model, work, theta)
+    x, beta = (
+        as_rows(locate(target, position), width(model)),
+        target.inverse_temperature,
+    )
+    n, end, p = model.n_users, model.n_users + model.n_items, model.n_user_features
+    if model.prior.on_log_scale:
+        read_hyper(x[end:], n, work.hyper, work.mean)
     for side in range(2):
+        first, last = (0, n) if side == 0 else (n, end)
+        links = work.links[:p] if side == 0 else work.links[p:]
         if model.prior.learns and not model.prior.on_log_scale:
-            _draw_prior(model, work, theta, side, beta, rng)
-        features = model.user_features if side == 0 else model.item_features
-        if features.indptr.size > 1:
-            _draw_links(features, work, side_rows(model, theta, side), side, beta, rng)
+            mean, hyper, moments = work.mean[first:last], work.hyper[side], work.moments
+            take_moments(x[first:last], mean, links, work.kappa[side], moments)
+            count = last - first + links.shape[0]
+            _draw_prior(model.prior, moments, count, hyper, mean, beta, rng)
+    if work.links.size > 0:
+        _draw_links(model.features, n, p, work, x, beta, rng)
     if model.noise.learns or model.noise.dof > 0.0:
-        _draw_noise(model, work, theta, beta, rng)
+        _draw_noise(model, work, x, beta, rng)
 
 
 @helper
-def _draw_prior(model, work, theta, side, beta, rng):
-    """Draw lambda, then m given lambda, of one side."""
-    hyper, mean = work.hyper[side], side_mean(work, side)
-    n = model.n_users if side == 0 else model.n_items
-    for f in range(hyper.shape[1]):
-        # In terms of r_i = x_i - B'z_i, m has precision lambda (n + 1) and mean
+def _draw_prior(prior, moments, count, hyper, mean, beta, rng):
+    """Draw lambda, then m given lambda, of one side with `count` rows and links."""
+    n, q = mean.shape
+    for f in range(q):
+        # In terms of r_i = x_i - B' z_i, m has precision lambda (n + 1) and mean
         # sum r / (n + 1); sums of r follow from those of the deviations r - m.
-        count, total, squares = deviations(model, work, theta, side, f)
-        m = hyper[0, f]
+        m, total, squares = hyper[0, f], moments[0, f], moments[1, f]
         center = (total + n * m) / (n + 1)
         squares += 2.0 * m * total + n * m * m - (n + 1) * center * center
-        shape = 0.5 + beta * (model.prior.shape - 1.0 + 0.5 * (count + 1))
-        rate = beta * (model.prior.rate[f] + 0.5 * squares)
+        shape = 0.5 + beta * (prior.shape - 1.0 + 0.5 * (count + 1))
+        rate = beta * (prior.rate[f] + 0.5 * squares)
         hyper[1, f] = rng.standard_gamma(shape) / rate
         sd = 1.0 / math.sqrt(beta * hyper[1, f] * (n + 1))
         hyper[0, f] = center + sd * rng.standard_normal()
-        for i in range(mean.shape[0]):
-            mean[i, f] += hyper[0, f] - m
+        moments[0, f] = hyper[0, f] - m
+    for i in range(n):
+        for f in range(q):
+            mean[i, f] += moments[0, f]
 
 
 @helper
-def _draw_links(features, work, x, side, beta, rng):
-    """Draw B feature by feature, then kappa, of one side."""
-    hyper, mean, links = work.hyper[side], side_mean(work, side), side_links(work, side)
-    kappa, squares = work.link_precision[side], 0.0
-    mean[:] = hyper[0]
-    for g in range(links.shape[0]):
-        for k in range(features.indptr[g], features.indptr[g + 1]):
-            for f in range(links.shape[1]):
-                mean[features.indices[k], f] += features.data[k] * links[g, f]
-    for g in range(links.shape[0]):
-        first, last = features.indptr[g], features.indptr[g + 1]
+def _draw_links(features, n_users, n_user_features, work, x, beta, rng):
+    """Draw B feature by feature, then kappa."""
+    data, indices, indptr = features.data, features.indices, features.indptr
+    hyper, mean, links, kappa = work.hyper, work.mean, work.links, work.kappa
+    p, q = links.shape
+    for i in range(mean.shape[0]):  # afresh, so that rounding does not add up
+        for f in range(q):
+            mean[i, f] = hyper[0 if i < n_users else 1, 0, f]
+    for g in range(p):
+        for k in range(indptr[g], indptr[g + 1]):
+            for f in range(q):
+                mean[indices[k], f] += data[k] * links[g, f]
+    for g in range(p):
+        side = 0 if g < n_user_features else 1
         size = 0.0
-        for k in range(first, last):
-            size += features.data[k] ** 2
-        for f in range(links.shape[1]):
+        for k in range(indptr[g], indptr[g + 1]):
+            size += data[k] * data[k]
+        for f in range(q):
             total = size * links[g, f]
-            for k in range(first, last):
-                i = features.indices[k]
-                total += features.data[k] * (x[i, f] - mean[i, f])
-            sd = 1.0 / math.sqrt(beta * hyper[1, f] * (size + kappa))
-            new = total / (size + kappa) + sd * rng.standard_normal()
-            for k in range(first, last):
-                mean[features.indices[k], f] += features.data[k] * (new - links[g, f])
+            for k in range(indptr[g], indptr[g + 1]):
+                total += data[k] * (x[indices[k], f] - mean[indices[k], f])
+            sd = 1.0 / math.sqrt(beta * hyper[side, 1, f] * (size + kappa[side]))
+            new = total / (size + kappa[side]) + sd * rng.standard_normal()
+            for k in range(indptr[g], indptr[g + 1]):
+                mean[indices[k], f] += data[k] * (new - links[g, f])
             links[g, f] = new
-            squares += hyper[1, f] * new * new
-    rate = beta * (1.0 + 0.5 * squares)
-    work.link_precision[side] = rng.standard_gamma(1.0 + 0.5 * beta * links.size) / rate
+    for side in range(2):
+        first, last = (0, n_user_features) if side == 0 else (n_user_features, p)
+        squares = 0.0
+        for g in range(first, last):
+            for f in range(q):
+                squares += hyper[side, 1, f] * links[g, f] * links[g, f]
+        shape = 1.0 + 0.5 * beta * (last - first) * q
+        kappa[side] = rng.standard_gamma(shape) / (beta * (1.0 + 0.5 * squares))
 
 
 @helper
-def _draw_noise(model, work, theta, beta, rng):
+def _draw_noise(model, work, x, beta, rng):
     """Draw the precisions of users and of items in turn, and alpha each time."""
     side, pairs, weights = work.count[1] % 2, model.pairs, model.weights
     first_row = 0 if side == 0 else model.n_users
@@ -107,15 +122,14 @@ def _draw_noise(model, work, theta, beta, rng):
     squares[:] = 0.0
     counts[:] = 0.0
     for first in range(0, model.y.size, BLOCK):
-        block = fill_rows(work.rows, first, model.y.size)
-        residual, alpha = residuals(model, work, theta, block)
+        block = fill_rows(work.block, first, model.y.size)
+        residual, alpha = residuals(model, work, x, block)
         for b in range(block.size):
             w = weights[block[b]] if weights.size else 1.0
             i = pairs[block[b], side] - first_row
             squares[i] += w * alpha[b] * residual[b] * residual[b]
             counts[i] += w
-    total, count = 0.0, 0.0
-    half = 0.5 * model.noise.dof
+    total, count, half = 0.0, 0.0, 0.5 * model.noise.dof
     for i in range(n):
         squares[i] /= own[i]
         if half > 0.0:
