@@ -86,8 +86,8 @@ plt.show()
 # %%
 # Traces
 # ------
-# The first 300 draws of one coefficient. Draws are a hundred iterations apart for the
-# simple estimators and far fewer for the others, yet only those still wander.
+# The first 300 draws of one coefficient, with the iterations per draw at the right. The
+# chains of the simple estimators wander slowly even so.
 
 names = ["SGLD", "SGLD-CV", "SG-NHT", "SG-NHT-CV"]
 fig, axes = plt.subplots(4, 1, figsize=(8, 5), sharex=True, layout="constrained")
@@ -96,6 +96,6 @@ for ax, name in zip(axes, names, strict=True):
     trace = model.samples_[:, :300, 0]
     ax.plot((trace.T - reference.coef_[0, 0]) / reference.coef_std_[0, 0], lw=0.7)
     ax.set(ylim=(-4, 4), ylabel=name)
-    ax.text(1.01, 0.5, f"every {model.thin_}.", transform=ax.transAxes, va="center")
+    ax.text(1.01, 0.5, f"{model.thin_}", transform=ax.transAxes, va="center")
 axes[-1].set_xlabel("draw; vertically, posterior standard deviations from the mean")
 plt.show()
