@@ -258,8 +258,11 @@ def test_refit_has_a_seed_of_its_own():
 def test_backends_give_the_same_results(search, backend):
     with joblib.parallel_config(backend):
         again = KSDStepSizeSearch(SHORT, GRID, n_jobs=2, random_state=0).fit(X, Y)
+    # The draws are equal; matrix products round by where their arrays lie in memory.
     for name in ("ksd", "ksd_floor", "ess", "n_iter"):
-        np.testing.assert_array_equal(search.cv_results_[name], again.cv_results_[name])
+        np.testing.assert_allclose(
+            search.cv_results_[name], again.cv_results_[name], rtol=1e-12
+        )
 
 
 # scikit-learn's manners
