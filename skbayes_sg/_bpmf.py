@@ -506,8 +506,8 @@ class SGBPMFRecommender(RegressorMixin, BaseSGMCMC):
         """Return the columns of users and of items."""
         if sp.issparse(X):
             raise TypeError(
-                "X is a sparse matrix; it must have a row (user, item) for each rating. "
-                "fit_matrix takes a sparse matrix of ratings"
+                "X is a sparse matrix; it must have a row (user, item) for each "
+                "rating. fit_matrix takes a sparse matrix of ratings"
             )
         validate_data(self, X, reset=reset, skip_check_array=True)
         if self.n_features_in_ != 2:

@@ -44,8 +44,8 @@ def lookup(labels, column):
         return np.fromiter(codes, np.int64, len(column))
     if _kind(labels) != _kind(column):
         warnings.warn(
-            f"labels of type {column.dtype} cannot be among those of the fit, which are "
-            f"of type {labels.dtype}; all of them count as unknown",
+            f"labels of type {column.dtype} cannot be among those of the fit, which "
+            f"are of type {labels.dtype}; all of them count as unknown",
             UserWarning,
             stacklevel=3,
         )

@@ -21,6 +21,7 @@ from skbayes_sg.kernels.ops import (
     gradient_at,
     init_state,
     noise_sd,
+    preconditioner_of,
     relaxation,
     stable_step,
     step,
@@ -82,6 +83,11 @@ def _(sampler, state, target, h, rng):
 @check_parts.register(SGRHMC)
 def _(sampler, model, gradient, coordinates):
     check_diagonal_metric(sampler, model, coordinates)
+
+
+@preconditioner_of.register(SGRHMC)
+def _(sampler):
+    return "diagonal"
 
 
 @stable_step.register(SGRHMC)
