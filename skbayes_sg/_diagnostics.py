@@ -53,8 +53,8 @@ class DiagnosticsMixin:
         standardize : "auto", bool or array-like of shape (dim, dim), default="auto"
             Covariance by which draws are whitened, see
             :func:`~skbayes_sg.metrics.kernel_stein_discrepancy`. "auto" is the inverse
-            curvature at the mode, the same for all draws of one posterior; none where
-            the posterior may have several modes, or has more than 500 parameters.
+            curvature at the mode, the same for all draws of one posterior; where the
+            model does not know it or has more than 500 parameters, none.
         batch_size : int, default=None
             Rows from which to estimate the gradient at each draw, by control variates
             where the posterior has one mode. None takes all rows.
@@ -252,8 +252,7 @@ class DiagnosticsMixin:
                 "or a covariance matrix"
             )
         model = self._model
-        known = is_log_concave(model) and implements(add_hessian, model)
-        if not known or n_parameters(model) > MAX_DENSE:
+        if n_parameters(model) > MAX_DENSE or not implements(add_hessian, model):
             return False
         root = whitening(curvature_matrix(model, self.mode_))
         return self.temperature * root @ root.T

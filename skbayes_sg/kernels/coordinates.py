@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.kernels.ops import (
-    copy_to,
     position_scale,
     pull_back,
     pull_back_diagonal,
@@ -41,12 +40,12 @@ class Dense(NamedTuple):
 
 @to_theta.register(Identity)
 def _(coordinates, position, out):
-    copy_to(position, out)
+    out[:] = position
 
 
 @pull_back.register(Identity)
 def _(coordinates, g, out):
-    copy_to(g, out)
+    out[:] = g
 
 
 @to_theta.register(Diagonal)
@@ -82,7 +81,7 @@ def _(coordinates, g, out):
 
 @push_forward.register(Identity)
 def _(coordinates, vector, out):
-    copy_to(vector, out)
+    out[:] = vector
 
 
 @push_forward.register(Diagonal)

@@ -82,17 +82,6 @@ def python_op(contract):
 helper = register_jitable(**OPTIONS)  # a plain function that kernels may call
 
 
-@helper
-def copy_to(x, out):
-    """Write (d,) `x` to `out`.
-
-    A loop, because an assignment to a slice takes seconds to compile: its error message
-    about unequal shapes brings all of numba's strings along.
-    """
-    for j in range(out.size):
-        out[j] = x[j]
-
-
 def _component_classes(values):
     for value in values:
         if hasattr(value, "_fields"):
@@ -317,7 +306,7 @@ def n_recorded(model):
 @kernel_op
 def record(model, work, theta, out):
     """Write one draw to `out`."""
-    copy_to(theta, out)
+    out[:] = theta
 
 
 # Gradient estimators
@@ -438,12 +427,6 @@ def init_state(sampler, position, rng):
 @python_op
 def check_parts(sampler, model, gradient, coordinates):
     """Raise a ValueError where the sampler cannot work with the other parts."""
-
-
-@python_op
-def preconditioner_of(sampler):
-    """Return the name of the preconditioner that suits the sampler."""
-    return "auto"
 
 
 @python_op

@@ -32,7 +32,6 @@ from skbayes_sg.kernels.ops import (
     add_gradient,
     add_hessian_diagonal,
     add_prior_gradient,
-    copy_to,
     estimate,
     helper,
     implements,
@@ -91,7 +90,7 @@ def _(gradient, memory, model, work, theta, rng, out):
         out[:] = 0.0
         add_gradient(model, work, theta, idx, scale, out)
     else:
-        copy_to(gradient.likelihood, out)
+        out[:] = gradient.likelihood
         add_difference(model, work, theta, gradient.anchor, idx, scale, out)
     add_prior_gradient(model, work, theta, out)
 

@@ -15,7 +15,6 @@ from skbayes_sg.kernels.minibatch import INDEX, draw_minibatch
 from skbayes_sg.kernels.ops import (
     add_gradient,
     add_prior_gradient,
-    copy_to,
     estimate,
     init_memory,
     n_rows,
@@ -63,14 +62,14 @@ def _(gradient, model, theta, rng):
 def _(gradient, memory, model, work, theta, rng, out):
     n, anchor, likelihood = n_rows(model), memory.anchor, memory.likelihood
     if memory.count[0] % gradient.refresh_every == 0:
-        copy_to(theta, anchor)
+        anchor[:] = theta
         likelihood[:] = 0.0
         for first in range(0, n, memory.idx.size):
             rows = fill_rows(memory.idx, first, n)
             add_gradient(model, work, anchor, rows, 1.0, likelihood)
     memory.count[0] += 1
     idx = draw_minibatch(memory.permutation, gradient.batch_size, rng)
-    copy_to(likelihood, out)
+    out[:] = likelihood
     add_prior_gradient(model, work, theta, out)
     add_gradient(model, work, theta, idx, n / idx.size, out)
     add_gradient(model, work, anchor, idx, -n / idx.size, out)

@@ -21,7 +21,6 @@ from skbayes_sg.kernels.models.poisson import Poisson
 from skbayes_sg.kernels.ops import (
     add_hessian,
     add_prior_hessian_diagonal,
-    copy_to,
     helper,
     kernel_op,
     metric,
@@ -182,8 +181,7 @@ def _quadratic_forms(model, block, factor, buffer, out):
 
 @metric.register(GaussianMean)
 def _(model, work, theta, idx, out):
-    for j in range(theta.size):
-        copy_to(model.precision[j], out[j])
+    out[:] = model.precision
 
 
 @metric_diagonal.register(GaussianMean)

@@ -272,21 +272,6 @@ def network_outputs(model, work, theta, out):
         out[first : first + rows.size] = _outputs(model, work, theta, rows)
 
 
-@entry_point
-def rows_gradient(model, work, theta, idx, scale, out):
-    """Write grad log p(theta) and the scaled gradient of the rows in `idx` to `out`."""
-    out[:] = 0.0
-    add_prior_gradient(model, work, theta, out)
-    add_gradient(model, work, theta, idx, scale, out)
-
-
-@entry_point
-def rows_curvature(model, work, theta, idx, scale, out):
-    """Write the diagonal curvature of the log-likelihood of the rows to `out`."""
-    out[:] = 0.0
-    add_hessian_diagonal(model, work, theta, idx, scale, out)
-
-
 @helper
 def _outputs(model, work, theta, rows):
     n, sizes = rows.size, model.sizes

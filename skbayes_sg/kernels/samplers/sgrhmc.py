@@ -21,7 +21,6 @@ from skbayes_sg.kernels.ops import (
     gradient_at,
     init_state,
     noise_sd,
-    preconditioner_of,
     relaxation,
     stable_step,
     step,
@@ -83,11 +82,6 @@ def _(sampler, state, target, h, rng):
 @check_parts.register(SGRHMC)
 def _(sampler, model, gradient, coordinates):
     check_diagonal_metric(sampler, model, coordinates)
-
-
-@preconditioner_of.register(SGRHMC)
-def _(sampler):
-    return "diagonal"
 
 
 @stable_step.register(SGRHMC)

@@ -22,7 +22,6 @@ from skbayes_sg.kernels.ops import (
     metric_diagonal,
     n_rows,
     noise_sd,
-    preconditioner_of,
     pull_back_diagonal,
     relaxation,
     stable_step,
@@ -108,11 +107,6 @@ def check_diagonal_metric(sampler, model, coordinates):
             f"{name} has a diagonal metric of its own, so its preconditioner must be "
             f'"diagonal" or "none", not {type(coordinates).__name__}'
         )
-
-
-@preconditioner_of.register(SGRLD)
-def _(sampler):
-    return "diagonal"
 
 
 @stable_step.register(SGRLD)
