@@ -16,7 +16,7 @@ from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
 from skbayes_sg.kernels.models import GLM, GaussianMean, Logistic
 from skbayes_sg.kernels.ops import accurate_step, init_work, typed
 from skbayes_sg.kernels.passes import log_posterior
-from skbayes_sg.kernels.samplers import SGHMC, SGLD, LeimkuhlerMatthews
+from skbayes_sg.kernels.samplers import HMC, SGHMC, SGLD, LeimkuhlerMatthews
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_steps_have_the_same_meaning_in_all_coordinates(gaussian, preconditioner
         largest = eigvalsh(gaussian.precision * np.outer(unit, unit))[-1]
     assert np.isclose(where.largest, largest)
     still = np.zeros(3)
-    for sampler, power in ((SGLD(), 1.0), (SGHMC(), 0.5)):
+    for sampler, power in ((SGLD(), 1.0), (SGHMC(), 0.5), (HMC(), 1.0)):
         step = accurate_step(sampler, 0.0, tuning.TOLERANCE) / largest**power
         assert np.isclose(tuning.automatic_step(sampler, where, still), step)
     assert np.isclose(tuning.stiffness(gaussian, where, 0), 1.0)

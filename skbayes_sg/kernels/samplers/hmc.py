@@ -19,7 +19,6 @@ from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
     accurate_step,
     check_parts,
-    curvature_exponent,
     gradient_at,
     helper,
     implements,
@@ -149,11 +148,6 @@ def _(sampler):
 @accurate_step.register(HMC)
 def _(sampler, noise, tolerance):
     # No step is biased; this one is accepted two times in three with 100 parameters.
-    return 0.5
-
-
-@curvature_exponent.register(HMC)
-def _(sampler):
     return 0.5
 
 
