@@ -1,5 +1,6 @@
 """Bayesian estimators for scikit-learn, sampled by stochastic-gradient MCMC."""
 
+from skbayes_sg._bpmf import SGBPMFRecommender
 from skbayes_sg._displays import CoefficientDisplay, KSDSearchDisplay, TraceDisplay
 from skbayes_sg._logistic import (
     SGHMCLogisticRegression,
@@ -17,6 +18,7 @@ __all__ = [
     "DivergenceError",
     "KSDSearchDisplay",
     "KSDStepSizeSearch",
+    "SGBPMFRecommender",
     "SGHMCLogisticRegression",
     "SGLDLogisticRegression",
     "SGMCMCLogisticRegression",

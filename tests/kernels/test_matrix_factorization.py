@@ -11,6 +11,12 @@ from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.gradients import ControlVariate, Full
 from skbayes_sg.kernels.minibatch import INDEX
 from skbayes_sg.kernels.models import MatrixFactorization, RatingNoise, RowPrior
+from skbayes_sg.kernels.models.matrix_factorization import (
+    apply_curvature,
+    as_rows,
+    residuals,
+    width,
+)
 from skbayes_sg.kernels.ops import (
     add_difference,
     add_gradient,
@@ -264,3 +270,19 @@ def test_conditionals_leave_the_joint_law_invariant():
             error = batches.std() / np.sqrt(30)
             assert abs(values.mean() - expected) < 4 * error, name
             assert error < 0.12 * max(variance, variance**0.5), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_curvature_is_the_hessian_where_the_fit_is_perfect(kind):
+    model = factorization(**KINDS[kind])
+    work, theta, idx = random_work(model), random_theta(model), all_rows(model)
+    residual, _ = residuals(model, work, as_rows(theta, width(model)), idx)
+    model = typed(model._replace(y=model.y - residual))
+    v, out, eps = random_theta(model, 2), np.zeros_like(theta), 1e-6
+    apply_curvature(model, work, theta, v, out)
+    sides = []
+    for shift in (eps, -eps):
+        g = np.zeros_like(theta)
+        add_gradient(model, work, theta + shift * v, idx, 1.0, g)
+        sides.append(g)
+    assert_close(out, (sides[1] - sides[0]) / (2 * eps), 1e-6)

@@ -404,3 +404,27 @@ def _fill_scores(model, work, theta, out):
         r = scores(model, work, x, block)
         for b in range(block.size):
             out[first + b] = r[b]
+
+
+@entry_point
+def apply_curvature(model, work, theta, direction, out):
+    """Add the Gauss-Newton Hessian of the log-likelihood times `direction` to `out`."""
+    pairs, weights, d, q = model.pairs, model.weights, model.n_factors, width(model)
+    x, v, g = as_rows(theta, q), as_rows(direction, q), as_rows(out, q)
+    common, own = work.noise[0], work.noise[1:]
+    for k in range(model.y.size):
+        i, j = pairs[k, 0], pairs[k, 1]
+        total = theta.dtype.type(0.0)
+        for f in range(d):
+            total += x[i, f] * v[j, f] + v[i, f] * x[j, f]
+        for f in range(d, q):
+            total += v[i, f] + v[j, f]
+        total *= common * own[i] * own[j]
+        if weights.size:
+            total *= weights[k]
+        for f in range(d):
+            g[i, f] += total * x[j, f]
+            g[j, f] += total * x[i, f]
+        for f in range(d, q):
+            g[i, f] += total
+            g[j, f] += total

@@ -1,0 +1,147 @@
+"""Labels of any hashable type, and the codes 0, 1, ... that stand for them."""
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+
+
+def label_columns(X):
+    """Return the two columns of X as arrays of their own types."""
+    if hasattr(X, "columns"):  # a data frame: its columns differ in type
+        columns = [X[name] for name in X.columns]
+    elif hasattr(X, "__array__"):
+        X = np.asarray(X)
+        if X.ndim != 2:
+            raise ValueError(
+                f"Expected 2D array, got an array of shape {X.shape}. Reshape your "
+                "data: a row (user, item) for each rating"
+            )
+        columns = list(X.T)
+    else:
+        rows = [tuple(row) for row in X]
+        if len({len(row) for row in rows}) > 1:
+            raise ValueError("X has rows of different lengths; each is (user, item)")
+        columns = [_objects(column) for column in zip(*rows, strict=True)]
+    if not len(X):
+        raise ValueError("Found 0 sample(s) in X while a minimum of 1 is required.")
+    if len(columns) != 2:
+        shape = len(X), len(columns)
+        raise ValueError(
+            f"Found array with {len(columns)} feature(s) (shape={shape}) while a "
+            "minimum of 2 is required, and no more: the user and the item of each "
+            "rating"
+        )
+    names = ("user", "item")
+    return [_natural(name, x) for name, x in zip(names, columns, strict=True)]
+
+
+def label_list(values):
+    """Return labels given as one sequence, as an array."""
+    if isinstance(values, np.ndarray) or hasattr(values, "to_numpy"):
+        return _natural("label", values)
+    return _natural("label", _objects(values))
+
+
+def encode(column):
+    """Return the distinct labels of a column, and the code of each entry."""
+    if column.dtype != object:
+        labels, codes = np.unique(column, return_inverse=True)
+        return labels, codes.astype(np.int64).ravel()
+    seen = {}
+    try:
+        codes = [seen.setdefault(label, len(seen)) for label in column]
+    except TypeError:
+        raise TypeError(
+            "a label cannot be hashed: each argument must be a string, a number or "
+            f"something else that can, not {column[len(seen)]!r}"
+        ) from None
+    return _objects(seen), np.array(codes, np.int64)
+
+
+def lookup(labels, column):
+    """Return the codes of a column's labels, -1 for those not in `labels`."""
+    if labels.dtype == object or column.dtype == object:
+        known = {label: code for code, label in enumerate(labels.tolist())}
+        codes = (known.get(label, -1) for label in column.tolist())
+        return np.fromiter(codes, np.int64, len(column))
+    if _kind(labels) != _kind(column):
+        warnings.warn(
+            f"labels of type {column.dtype} cannot be among those of the fit, which "
+            f"are of type {labels.dtype}; all of them count as unknown",
+            UserWarning,
+            stacklevel=3,
+        )
+        return np.full(len(column), -1, np.int64)
+    places = np.minimum(np.searchsorted(labels, column), len(labels) - 1)
+    return np.where(labels[places] == column, places, -1)
+
+
+def feature_table(name, features):
+    """Return labels and matrix (CSR) of side information, or None."""
+    if features is None:
+        return None
+    if hasattr(features, "index") and hasattr(features, "to_numpy"):
+        labels, matrix = features.index, features.to_numpy()
+    elif isinstance(features, tuple | list) and len(features) == 2:
+        labels, matrix = features
+    else:
+        raise TypeError(
+            f"{name} is of type {type(features).__name__}; it must be a data frame "
+            "whose index holds the labels, or a pair of labels and a matrix"
+        )
+    try:
+        matrix = sp.csr_array(matrix, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers in rows and columns") from error
+    if not np.isfinite(matrix.data).all():
+        raise ValueError(f"{name} holds NaN or infinite values; all must be finite")
+    labels, codes = encode(label_list(labels))
+    if matrix.ndim != 2 or not len(codes) == len(labels) == matrix.shape[0]:
+        raise ValueError(
+            f"{name} has {len(codes)} labels, {len(labels)} of them distinct, and a "
+            f"matrix of shape {matrix.shape}; there must be a row for each label"
+        )
+    return labels, matrix[np.argsort(codes)]
+
+
+def _objects(values):
+    out = np.empty(len(values), object)
+    for k, value in enumerate(values):
+        out[k] = value
+    return out
+
+
+def _natural(name, values):
+    """Return a column as numbers or strings where it holds one of these alone."""
+    column = np.asarray(values)
+    if column.dtype == object:
+        kinds = {type(value) for value in column}
+        if kinds == {str}:
+            column = column.astype(str)
+        elif kinds and kinds <= {int, np.int64, np.int32}:
+            column = column.astype(np.int64)
+    if column.ndim != 1:
+        raise ValueError(f"the {name} labels must be one-dimensional")
+    if column.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported as {name} labels")
+    if _any_missing(column):
+        raise ValueError(
+            f"the {name} labels hold a missing value: None, NaN or infinity"
+        )
+    return column
+
+
+def _any_missing(column):
+    if column.dtype.kind == "f":
+        return not np.isfinite(column).all()
+    if column.dtype.kind in "mM":
+        return bool(np.isnat(column).any())
+    if column.dtype == object:
+        # pandas.NA refuses to be compared with anything, itself included.
+        return any(v is None or type(v).__name__ == "NAType" or v != v for v in column)
+    return False
+
+
+def _kind(column):
+    return "number" if column.dtype.kind in "biuf" else column.dtype.kind

@@ -1,0 +1,258 @@
+"""Matrix factorisation: where its chains start, in which units they move, how far.
+
+The posterior is invariant under rotations of the factors, so there is no one mode to
+measure it at. Each chain starts from random factors of its own, and the units are
+measured again where the chains are, several times before burn-in.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayes_sg.inference.chains import DivergenceError, sample
+from skbayes_sg.kernels.coordinates import Diagonal
+from skbayes_sg.kernels.models.matrix_factorization import apply_curvature, width
+from skbayes_sg.kernels.ops import (
+    accurate_step,
+    curvature_exponent,
+    init_work,
+    n_parameters,
+    relaxation,
+)
+from skbayes_sg.kernels.passes import hessian_diagonal, log_posterior
+
+TOLERANCE = 0.1  # relative excess of variance that gradient noise may cause
+ROUNDS = 10, 20, 40, 80  # iterations before each measurement of the units
+MAX_RESIDUAL = 20.0  # sds of all ratings by which no draw may miss a rating
+MAX_RETRIES = 5  # of a step size after a divergence
+MIN_BURN_IN, MAX_BURN_IN = 150, 5000
+MIN_THIN, MAX_THIN = 10, 100
+
+
+class FactorDraws(NamedTuple):
+    """Recorded draws, as views; leading axes are those of the draws."""
+
+    rows: np.ndarray  # (..., n_users + n_items, q)
+    hyper: np.ndarray  # (..., 2, 2, q) m and lambda of users, of items
+    noise: np.ndarray  # (..., 1 + n_users + n_items) alpha, s, t
+    links: np.ndarray  # (..., p, q) B
+
+
+def unpack(draws, n_rows, q):
+    """Return what `draws`, (..., dim), hold of `n_rows` users and items."""
+    ends = np.cumsum([n_rows * q, 4 * q, 1 + n_rows])
+    rows, hyper, noise, links = np.split(draws, ends, axis=-1)
+    lead = draws.shape[:-1]
+    return FactorDraws(
+        rows.reshape(*lead, n_rows, q),
+        hyper.reshape(*lead, 2, 2, q),
+        noise,
+        links.reshape(*lead, -1, q),
+    )
+
+
+class RowGeometry(NamedTuple):
+    """Units in which the rows of users and items move, whatever their ratings."""
+
+    coordinates: Diagonal
+    theta_sd: np.ndarray  # (d,) rough posterior sds of the parameters
+    largest: float  # curvature of -log p in these units
+
+
+def row_geometry(model, draws):
+    """Measure the curvature at recorded draws, (n_chains, dim).
+
+    All factors of a row share one unit, the root mean square of their curvatures: it
+    grows with the number of ratings, and rotations leave it as it is.
+    """
+    d, q, n = model.n_factors, width(model), model.n_users + model.n_items
+    places = [(_work_at(model, draw), theta_of(model, draw)) for draw in draws]
+    total = np.zeros((n, q))
+    for work, theta in places:
+        out = np.zeros(theta.size)
+        hessian_diagonal(model, work, theta, out)
+        total += out[: n * q].reshape(n, q)
+        total += np.repeat(work.hyper[:, 1], [model.n_users, model.n_items], axis=0)
+    total /= len(draws)
+    total[:, :d] = np.sqrt(np.mean(total[:, :d] ** 2, axis=1, keepdims=True))
+    curvature = np.concatenate([total.ravel(), _hyper_curvature(model, places[0][0])])
+    unit = 1.0 / np.sqrt(curvature)
+    largest = max(_largest_curvature(model, *place, unit) for place in places)
+    dtype = model.y.dtype
+    coordinates = Diagonal(np.zeros(unit.size, dtype), unit.astype(dtype))
+    return RowGeometry(coordinates, unit, largest)
+
+
+def random_start(model, rng):
+    """Return a recorded draw with factors from the prior's start and no biases."""
+    n, q = model.n_users + model.n_items, width(model)
+    work = init_work(model)
+    rows = rng.standard_normal((n, q)) / np.sqrt(
+        np.repeat(work.hyper[:, 1], [model.n_users, model.n_items], axis=0)
+    )
+    rows[:, model.n_factors :] = 0.0
+    parts = (rows, work.hyper, work.noise, work.links)
+    return np.concatenate([part.ravel() for part in parts]).astype(model.y.dtype)
+
+
+def warm_up(model, sampler, gradient, draws, seed, **options):
+    """Move recorded draws, (n_chains, dim), towards the posterior.
+
+    Returns the draws and the geometry there.
+    """
+    where = row_geometry(model, draws)
+    for length, stream in zip(ROUNDS, seed.spawn(len(ROUNDS)), strict=True):
+
+        def run(h, length=length, stream=stream, where=where, draws=draws):
+            moved = sample(
+                continued(model, draws),
+                sampler,
+                gradient,
+                step_size=h,
+                n_draws=1,
+                thin=length,
+                n_chains=len(draws),
+                start=np.stack([theta_of(model, draw) for draw in draws]),
+                coordinates=where.coordinates,
+                scale=where.theta_sd,
+                random_state=stream,
+                **options,
+            )[:, 0]
+            check_fit(model, moved, h)
+            return moved
+
+        h = 0.5 * automatic_row_step(model, sampler, gradient, where)
+        draws = with_retries(run, h)
+        where = row_geometry(model, draws)
+    return draws, where
+
+
+def check_fit(model, draws, h):
+    """Raise a DivergenceError if a recorded draw is absurdly far from some rating.
+
+    One row of thousands may diverge, unseen in the mean over all of them.
+    """
+    y, d, size = model.y, model.n_factors, 2**16
+    limit = MAX_RESIDUAL * (float(np.std(y)) or 1.0)
+    for chain, draw in enumerate(draws):
+        x = unpack(draw, model.n_users + model.n_items, width(model)).rows
+        for first in range(0, y.size, size):
+            here = slice(first, first + size)
+            u, v = x[model.pairs[here].T]
+            fit = np.einsum("kf,kf->k", u[:, :d], v[:, :d])
+            fit += u[:, d:].sum(axis=1) + v[:, d:].sum(axis=1)
+            worst = np.abs(y[here] - fit).max()
+            if not worst <= limit:
+                raise DivergenceError(
+                    f"chain {chain} diverged with step_size={h:.3g}: a rating is "
+                    f"missed by {worst:.3g}. Try step_size={h / 4:.2g}, or "
+                    'step_size="auto"'
+                )
+
+
+def with_retries(run, h):
+    """Return what `run` returns of step size h, or of a smaller one if that diverges.
+
+    The posterior is steeper elsewhere than it was seen to be.
+    """
+    for _ in range(MAX_RETRIES):
+        try:
+            return run(h)
+        except DivergenceError:
+            h /= 2
+    return run(h)
+
+
+def continued(model, draws):
+    """Return the model with m, lambda and alpha starting at their means in `draws`."""
+    parts = unpack(draws, model.n_users + model.n_items, width(model))
+    start, alpha = parts.hyper.mean(axis=0), float(parts.noise[:, 0].mean())
+    d = model.n_factors  # their order is another one in every chain
+    start[:, :, :d] = start[:, :, :d].mean(axis=2, keepdims=True)
+    return model._replace(
+        prior=model.prior._replace(start=start.astype(model.y.dtype)),
+        noise=model.noise._replace(precision=alpha),
+    )
+
+
+def automatic_row_step(model, sampler, gradient, where, temperature=1.0):
+    """Return the step size whose gradient noise heats by `TOLERANCE` at the most.
+
+    The score of a rating has the variance of its curvature, so a minibatch of n of N
+    ratings has N/n - 1 times the variance of the likelihood's own curvature.
+    """
+    n = model.y.size
+    noise = n / getattr(gradient, "batch_size", n) - 1.0
+    unit = accurate_step(sampler, noise / temperature, TOLERANCE)
+    return unit / (where.largest / temperature) ** curvature_exponent(sampler)
+
+
+def automatic_row_lengths(sampler, h):
+    """Return burn-in and thinning, from the time in which a typical row moves."""
+    tau = relaxation(sampler, h)
+    burn_in = min(max(math.ceil(6 * tau), MIN_BURN_IN), MAX_BURN_IN)
+    return burn_in, min(max(math.ceil(tau / 3), MIN_THIN), MAX_THIN)
+
+
+def theta_of(model, draw):
+    """Return theta of a recorded draw, (n_parameters,)."""
+    n, q = model.n_users + model.n_items, width(model)
+    theta = draw[: n * q]
+    if model.prior.on_log_scale:
+        hyper = unpack(draw, n, q).hyper.copy()
+        hyper[:, 1] = np.log(hyper[:, 1])
+        theta = np.concatenate([theta, hyper.ravel()])
+    return np.ascontiguousarray(theta, model.y.dtype)
+
+
+def factor_scores(model, draws):
+    """Return the gradient of log p by theta at recorded draws, (n_draws, d) float64.
+
+    Each draw is scored given its own m, lambda, B and noise.
+    """
+    scores = np.empty((len(draws), n_parameters(model)))
+    for draw, out in zip(draws, scores, strict=True):
+        g = np.empty(out.size, model.y.dtype)
+        log_posterior(model, _work_at(model, draw), theta_of(model, draw), g)
+        out[:] = g
+    return scores
+
+
+def _work_at(model, draw):
+    """Return a work with the unknowns of a recorded draw."""
+    work, parts = init_work(model), unpack(draw, *init_work(model).mean.shape)
+    work.hyper[:], work.noise[:], work.links[:] = parts.hyper, parts.noise, parts.links
+    work.mean[:] = np.repeat(parts.hyper[:, 0], [model.n_users, model.n_items], axis=0)
+    data, indices, indptr, _ = model.features
+    for g in range(len(indptr) - 1):
+        here = slice(indptr[g], indptr[g + 1])
+        work.mean[indices[here]] += np.outer(data[here], parts.links[g])
+    return work
+
+
+def _hyper_curvature(model, work):
+    """Return the curvature of m and log lambda where theta holds them, else nothing."""
+    if not model.prior.on_log_scale:
+        return np.empty(0)
+    sizes = np.array([model.n_users, model.n_items])[:, None]
+    of_m = work.hyper[:, 1] * (sizes + 1)
+    of_log_precision = np.broadcast_to(0.5 * (sizes + 1), of_m.shape)
+    return np.stack([of_m, of_log_precision], axis=1).ravel()
+
+
+def _largest_curvature(model, work, theta, unit, n_iter=15):
+    """Return the largest eigenvalue of the Hessian in these units, by power iteration.
+
+    m and log lambda, which touch every row, are left out.
+    """
+    n = (model.n_users + model.n_items) * width(model)
+    precision = np.repeat(work.hyper[:, 1], [model.n_users, model.n_items], axis=0)
+    v = np.random.default_rng(0).standard_normal(n)
+    for _ in range(n_iter):
+        v /= np.linalg.norm(v)
+        direction, out = np.zeros_like(theta), np.zeros_like(theta)
+        direction[:n] = unit[:n] * v
+        apply_curvature(model, work, theta, direction, out)
+        v = unit[:n] * (out[:n] + precision.ravel() * direction[:n])
+    return 1.05 * float(np.linalg.norm(v))  # power iteration approaches from below

@@ -1,0 +1,116 @@
+"""Predictive moments of ratings, averaged over posterior draws.
+
+Given a draw, a rating of item j by user i is N(x_i . x_j, 1 / (alpha s_i t_j)). The row
+of an unknown user or item, and its noise, have their prior laws instead of a value.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class RatingDraws(NamedTuple):
+    """Posterior draws and what it takes to read them."""
+
+    rows: np.ndarray  # (S, n_users + n_items, q)
+    hyper: np.ndarray  # (S, 2, 2, q)
+    noise: np.ndarray  # (S, 1 + n_users + n_items)
+    links: np.ndarray  # (S, p, q)
+    weights: np.ndarray  # (S,) of the draws in averages
+    n_users: int
+    n_factors: int
+    n_user_features: int
+    dof: float  # of the noise of a user or an item, 0 where they have none
+
+
+class Moments(NamedTuple):
+    """Of the predictive law of ratings, relative to the mean rating."""
+
+    mean: np.ndarray
+    variance: np.ndarray  # of the mean rating, over draws
+    noise: np.ndarray  # variance given the mean rating
+
+
+class _Side(NamedTuple):
+    """Rows of users or items under one draw."""
+
+    mean: np.ndarray  # (n, q)
+    variance: object  # (n, q), or None where all are known
+    noise: np.ndarray  # (n,) mean of 1 / s
+
+
+def pair_moments(draws, users, items, user_features, item_features):
+    """Return the moments of pairs of codes, -1 for unknown; features are (n, p)."""
+
+    def dot(a, b):
+        return np.einsum("nf,nf->n", a, b)
+
+    return _moments(draws, users, items, user_features, item_features, dot, np.add)
+
+
+def grid_moments(draws, users, user_features):
+    """Return the moments of all items for each user code, (n, n_items)."""
+    items = np.arange(draws.rows.shape[1] - draws.n_users)
+
+    def dot(a, b):
+        return a @ b.T
+
+    return _moments(draws, users, items, user_features, None, dot, np.add.outer)
+
+
+def similarities(draws, items):
+    """Return mean cosines of the factors of `items` with those of all, (n, n_items)."""
+    total = 0.0
+    for weight, rows in zip(draws.weights, draws.rows, strict=True):
+        v = rows[draws.n_users :, : draws.n_factors].astype(np.float64)
+        v /= np.linalg.norm(v, axis=1, keepdims=True)
+        total = total + weight * (v[items] @ v.T)
+    return total
+
+
+def _moments(draws, users, items, user_features, item_features, dot, outer):
+    mean = square = within = noise = 0.0
+    d = draws.n_factors
+    for s, weight in enumerate(draws.weights):
+        u = _side(draws, s, 0, users, user_features)
+        v = _side(draws, s, 1, items, item_features)
+        f = dot(u.mean[:, :d], v.mean[:, :d]).astype(np.float64)
+        f += outer(u.mean[:, d:].sum(axis=1), v.mean[:, d:].sum(axis=1))
+        mean, square = mean + weight * f, square + weight * f * f
+        within = within + weight * _row_variance(u, v, d, dot, outer)
+        noise = noise + weight * _noise_product(u, v, outer) / draws.noise[s, 0]
+    return Moments(mean, np.maximum(square - mean**2, 0.0) + within, noise)
+
+
+def _side(draws, s, side, codes, features):
+    first = 0 if side == 0 else draws.n_users
+    places = first + np.maximum(codes, 0)
+    mean, noise = draws.rows[s, places], 1.0 / draws.noise[s, 1 + places]
+    unknown = codes < 0
+    if not unknown.any():
+        return _Side(mean, None, noise)
+    p = draws.n_user_features
+    links = draws.links[s, :p] if side == 0 else draws.links[s, p:]
+    center, precision = draws.hyper[s, side]
+    mean[unknown] = center
+    if len(links):
+        mean[unknown] += features[unknown] @ links
+    variance = np.zeros_like(mean)
+    variance[unknown] = 1.0 / precision
+    noise[unknown] = draws.dof / (draws.dof - 2.0) if draws.dof else 1.0  # E 1/s
+    return _Side(mean, variance, noise)
+
+
+def _row_variance(u, v, d, dot, outer):
+    """Return the variance of x_i . x_j that unknown rows bring along."""
+    if u.variance is None and v.variance is None:
+        return 0.0
+    vu = np.zeros_like(u.mean) if u.variance is None else u.variance
+    vv = np.zeros_like(v.mean) if v.variance is None else v.variance
+    total = dot(vu[:, :d], v.mean[:, :d] ** 2 + vv[:, :d])
+    total = total + dot(u.mean[:, :d] ** 2, vv[:, :d])
+    return total + outer(vu[:, d:].sum(axis=1), vv[:, d:].sum(axis=1))
+
+
+def _noise_product(u, v, outer):
+    return np.exp(outer(np.log(u.noise), np.log(v.noise)))
