@@ -26,7 +26,7 @@ from skbayes_sg.inference.tuning import (
     stiffness,
 )
 from skbayes_sg.kernels.gradients import GRADIENTS
-from skbayes_sg.kernels.ops import check_parts, n_rows, typed
+from skbayes_sg.kernels.ops import check_parts, n_rows, preconditioner_of, typed
 from skbayes_sg.kernels.samplers import SAMPLERS
 from skbayes_sg.kernels.schedules import SCHEDULES
 
@@ -85,7 +85,10 @@ class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
         model = typed(model)
         previous = self._warm_draws(model)
         mode = find_mode(model, previous.mean(axis=0) if previous is not None else None)
-        where = geometry(model, mode, self.preconditioner)
+        preconditioner = self.preconditioner
+        if preconditioner == "auto":
+            preconditioner = preconditioner_of(sampler)
+        where = geometry(model, mode, preconditioner)
         gradient, noise = self._choose_gradient(
             model, sampler, where, seeds.spawn(1)[0]
         )

@@ -23,7 +23,8 @@ AXES = tuple(f"{KERNELS}.{name}" for name in ("samplers", "gradients", "models")
 # What a module may import beside the standard library. The longest matching name rules.
 LAYERS = {
     KERNELS: COMPILED + SHARED,
-    f"{KERNELS}.ops": COMPILED,
+    f"{KERNELS}.separate": ("numba",),
+    f"{KERNELS}.ops": (*COMPILED, f"{KERNELS}.separate"),
     f"{KERNELS}.prefetch": ("numba", "llvmlite"),
     f"{KERNELS}.rows": (*COMPILED, f"{KERNELS}.ops", f"{KERNELS}.prefetch"),
     f"{KERNELS}.minibatch": (*COMPILED, f"{KERNELS}.ops"),

@@ -24,7 +24,7 @@ from skbayes_sg import (
 )
 from skbayes_sg.datasets import make_logistic
 from skbayes_sg.kernels.gradients import GRADIENTS
-from skbayes_sg.kernels.samplers import SGLD, LeimkuhlerMatthews
+from skbayes_sg.kernels.samplers import SAMPLERS, SGLD, LeimkuhlerMatthews
 from tests.references.load import reference
 
 
@@ -230,6 +230,31 @@ def test_columns_of_the_paper_reach_one_posterior(exact, column):
     if gradient != "minibatch":
         assert (np.abs(sd / expected_sd - 1) <= 0.05 + 3 / np.sqrt(2 * ess)).all()
         assert ess.min() > 500
+
+
+QUICK = ("sgld-lm", "baoab", "sgrld", "sgrhmc")
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        pytest.param(name, marks=[pytest.mark.long] * (name not in QUICK))
+        for name in SAMPLERS
+        if name != "recipe"
+    ],
+)
+def test_every_sampler_reaches_one_posterior_in_single_precision(exact, sampler):
+    """Automatic settings; errors within 0.1 sd and 6 % plus 3 Monte Carlo errors."""
+    X, y, (expected, expected_sd) = exact
+    model = SGMCMCLogisticRegression(
+        sampler=sampler, n_draws=800, random_state=1, n_jobs=2
+    ).fit(X.astype(np.float32), y)
+    assert model.samples_.dtype == np.float32
+    mean, sd = moments(model)
+    ess = array_stats.ess(model.samples_, chain_axis=0, draw_axis=1)
+    assert (np.abs(mean - expected) / expected_sd <= 0.1 + 3 / np.sqrt(ess)).all()
+    assert (np.abs(sd / expected_sd - 1) <= 0.06 + 3 / np.sqrt(2 * ess)).all()
+    assert ess.min() > 200
 
 
 def test_schedules_weigh_draws(binary):

@@ -18,6 +18,7 @@ from skbayes_sg.kernels.ops import (
     GradientNoise,
     Target,
     add_hessian_diagonal,
+    address_of_estimate,
     check_parts,
     implements,
     init_memory,
@@ -278,13 +279,17 @@ def make_target(
         pair=np.zeros((2, d), dtype),
         corrects=corrects,
     )
+    work, memory = init_work(model), init_memory(gradient, model, zeros[2], rng)
     return Target(
         model=model,
-        work=init_work(model),
+        work=work,
         gradient=gradient,
-        memory=init_memory(gradient, model, zeros[2], rng),
+        memory=memory,
         coordinates=coordinates,
         inverse_temperature=inverse_temperature,
+        estimate=address_of_estimate(
+            gradient, memory, model, work, zeros[2], rng, zeros[3]
+        ),
         theta=zeros[2],
         g=zeros[3],
         noise=noise,

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.kernels.ops import (
+    copy_to,
     position_scale,
     pull_back,
     pull_back_diagonal,
@@ -40,12 +41,12 @@ class Dense(NamedTuple):
 
 @to_theta.register(Identity)
 def _(coordinates, position, out):
-    out[:] = position
+    copy_to(position, out)
 
 
 @pull_back.register(Identity)
 def _(coordinates, g, out):
-    out[:] = g
+    copy_to(g, out)
 
 
 @to_theta.register(Diagonal)
@@ -81,7 +82,7 @@ def _(coordinates, g, out):
 
 @push_forward.register(Identity)
 def _(coordinates, vector, out):
-    out[:] = vector
+    copy_to(vector, out)
 
 
 @push_forward.register(Diagonal)

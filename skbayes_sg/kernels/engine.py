@@ -5,8 +5,9 @@ processes take it from the disk cache.
 """
 
 from skbayes_sg.kernels.ops import (
+    address_of_estimate,
     entry_point,
-    estimate,
+    estimate_by,
     locate,
     measure_noise,
     record,
@@ -48,8 +49,14 @@ def run_chain(
             record(target.model, target.work, theta, draws[kept // thin - 1])
 
 
-@entry_point
 def estimate_gradient(gradient, memory, model, work, thetas, rng, out):
     """Write one estimate of the gradient at each row of `thetas` to `out`."""
+    parts = gradient, memory, model, work
+    address = address_of_estimate(*parts, thetas[0], rng, out[0])
+    _estimate_rows(address, *parts, thetas, rng, out)
+
+
+@entry_point
+def _estimate_rows(address, gradient, memory, model, work, thetas, rng, out):
     for k in range(thetas.shape[0]):
-        estimate(gradient, memory, model, work, thetas[k], rng, out[k])
+        estimate_by(address, gradient, memory, model, work, thetas[k], rng, out[k])

@@ -42,8 +42,15 @@ import numpy as np
 from numba import types
 from numba.extending import overload, register_jitable
 
+from skbayes_sg.kernels.separate import address_of, call_address
+
 # Everything that fastmath offers but nnan and ninf: divergence checks need NaN and Inf.
-OPTIONS = {"nogil": True, "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
+# A division by zero gives them too, in place of an error that keeps loops from vectors.
+OPTIONS = {
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "arcp", "nsz"},
+}
 
 MAX_TABLE_BYTES = 2**30  # of row gradients that a chain may remember
 
@@ -80,6 +87,31 @@ def python_op(contract):
 
 
 helper = register_jitable(**OPTIONS)  # a plain function that kernels may call
+
+
+# Loops, because numpy's own take seconds to compile: the error message about unequal
+# shapes brings all of numba's strings along.
+@helper
+def copy_to(x, out):
+    """Write (d,) `x` to `out`."""
+    for j in range(out.size):
+        out[j] = x[j]
+
+
+@helper
+def add_number(x, out):
+    """Add the number `x` to each item of (d,) `out`."""
+    for j in range(out.size):
+        out[j] += x
+
+
+@helper
+def total(x):
+    """Return the sum of (d,) `x`."""
+    value = x.dtype.type(0.0)
+    for j in range(x.size):
+        value += x[j]
+    return value
 
 
 def _component_classes(values):
@@ -169,8 +201,9 @@ def entry_point(function):
 
     @functools.wraps(function)
     def call(*args):
-        return build(source_digest(args))(*args)
+        return call.build(args)(*args)
 
+    call.build = lambda args: build(source_digest(args))
     return call
 
 
@@ -306,7 +339,7 @@ def n_recorded(model):
 @kernel_op
 def record(model, work, theta, out):
     """Write one draw to `out`."""
-    out[:] = theta
+    copy_to(theta, out)
 
 
 # Gradient estimators
@@ -430,6 +463,12 @@ def check_parts(sampler, model, gradient, coordinates):
 
 
 @python_op
+def preconditioner_of(sampler):
+    """Return the name of the preconditioner that suits the sampler."""
+    return "auto"
+
+
+@python_op
 def is_exact(gradient):
     """Whether the estimator computes the gradient without error."""
     return False
@@ -526,6 +565,7 @@ class Target(NamedTuple):
     memory: NamedTuple
     coordinates: NamedTuple
     inverse_temperature: float
+    estimate: int  # the address of `estimate`, compiled for these parts
     theta: np.ndarray  # (d,) buffer: the last located parameters
     g: np.ndarray  # (d,) buffer: the gradient at theta
     noise: NamedTuple  # GradientNoise
@@ -545,6 +585,34 @@ class GradientNoise(NamedTuple):
     corrects: bool
 
 
+def estimate_by(address, gradient, memory, model, work, theta, rng, out):
+    """Do what `estimate` does; once compiled, by the code at `address`."""
+    estimate(gradient, memory, model, work, theta, rng, out)
+
+
+@overload(estimate_by, jit_options=OPTIONS)
+def _(address, gradient, memory, model, work, theta, rng, out):
+    def by_address(address, gradient, memory, model, work, theta, rng, out):
+        call_address(address, (gradient, memory, model, work, theta, rng, out))
+
+    return by_address
+
+
+@entry_point
+def _estimate(gradient, memory, model, work, theta, rng, out):
+    estimate(gradient, memory, model, work, theta, rng, out)
+
+
+def address_of_estimate(gradient, memory, model, work, theta, rng, out):
+    """Return the address of `estimate`, compiled for these types.
+
+    Zero without the compiler, which a stand-in for numpy's generator cannot pass.
+    """
+    if numba.config.DISABLE_JIT or not isinstance(rng, np.random.Generator):
+        return 0
+    return address_of(_estimate, gradient, memory, model, work, theta, rng, out)
+
+
 @helper
 def locate(target, position):
     """Return theta of `position`, in the target's buffer."""
@@ -556,12 +624,20 @@ def locate(target, position):
 def gradient_at(target, position, rng, out):
     """Write a fresh estimate of the gradient at `position` to `out`."""
     theta = locate(target, position)
-    estimate(
-        target.gradient, target.memory, target.model, target.work, theta, rng, target.g
+    estimate_by(
+        target.estimate,
+        target.gradient,
+        target.memory,
+        target.model,
+        target.work,
+        theta,
+        rng,
+        target.g,
     )
     pull_back(target.coordinates, target.g, out)
     if target.inverse_temperature != 1.0:
-        out *= target.inverse_temperature
+        for j in range(out.size):
+            out[j] *= target.inverse_temperature
 
 
 @helper
@@ -578,13 +654,12 @@ def noise_sd(target, j, variance, c):
 def measure_noise(target, position, rng):
     """Update the estimate of the gradient's variance with a fresh pair of gradients."""
     noise = target.noise
-    first, second = noise.pair[0], noise.pair[1]
-    gradient_at(target, position, rng, first)
-    gradient_at(target, position, rng, second)
+    for k in range(2):
+        gradient_at(target, position, rng, noise.pair[k])
     noise.count[0] += 1.0
     weight = max(1.0 / noise.count[0], 0.01)  # a mean first, then a slow memory
     for j in range(position.size):
-        difference = first[j] - second[j]
-        noise.variance[j] += weight * (0.5 * difference**2 - noise.variance[j])
+        half = 0.5 * (noise.pair[0, j] - noise.pair[1, j]) ** 2
+        noise.variance[j] += weight * (half - noise.variance[j])
         if noise.corrects:
             noise.removed[j] = noise.variance[j]

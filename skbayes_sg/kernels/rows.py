@@ -61,7 +61,7 @@ def copy_rows(rows, idx, out):
 
 @kernel_op
 def add_outer_rows(rows, idx, weights, out):
-    """Add the sum of weights_b x_idx[b] x_idx[b]' to `out`."""
+    """Add the sum of weights_b x_idx[b] x_idx[b]' to the head of `out`."""
     raise NotImplementedError
 
 
@@ -120,7 +120,10 @@ def _(rows, idx, weights, out):
         for j in range(p):
             x[b, j] = rows[idx[b], j]
             wx[b, j] = weights[b] * x[b, j]
-    out += np.dot(x.T, wx)
+    product = np.dot(x.T, wx)
+    for i in range(p):
+        for j in range(p):
+            out[i, j] += product[i, j]
 
 
 @copy_rows.register(np.ndarray)

@@ -13,8 +13,11 @@ from numba.core.caching import CacheImpl
 from scipy import sparse
 
 import skbayes_sg
-from skbayes_sg import SGLDLogisticRegression
+from skbayes_sg import SGLDLogisticRegression, sample
 from skbayes_sg.kernels import ops
+from skbayes_sg.kernels.gradients import Minibatch
+from skbayes_sg.kernels.models import GaussianMean
+from skbayes_sg.kernels.samplers import SGHMC, SGLD
 
 PACKAGE = Path(skbayes_sg.__file__).parent
 
@@ -95,6 +98,22 @@ def test_without_a_writable_cache(monkeypatch):
         functions = [ops.compiled(lambda x: x + 1), ops.compiled(lambda x: x + 2)]
     assert len(caught) == 1
     assert [function(1) for function in functions] == [2, 3]
+
+
+def test_a_known_gradient_is_not_compiled_again():
+    """A second sampler compiles its own steps, and calls the gradient by address."""
+
+    def n_compiled(name):
+        names = [entry.__qualname__.split(".")[0] for entry in ops.COMPILED]
+        versions = [len(entry.signatures) for entry in ops.COMPILED]
+        return sum(n for n, other in zip(versions, names, strict=True) if other == name)
+
+    counts, model = [], GaussianMean(np.zeros((4, 2)), np.eye(2))
+    for sampler in (SGLD(), SGHMC(0.7)):
+        sample(model, sampler, Minibatch(2), step_size=0.1, n_draws=2)
+        counts.append((n_compiled("_estimate"), n_compiled("run_chain")))
+    (gradients, chains), (gradients_after, chains_after) = counts
+    assert gradients_after == gradients > 0 and chains_after == chains + 1
 
 
 ALLOCATIONS = """

@@ -26,6 +26,7 @@ from skbayes_sg.kernels.ops import (
 from skbayes_sg.kernels.samplers import (
     BADODAB,
     BAOAB,
+    HMC,
     MALA,
     PSGLD,
     SGHMC,
@@ -243,6 +244,7 @@ CASES = {
     "sgrld-dense": (DenseSGRLD(), DenseMetric(LOGISTIC_FISHER), LOGISTIC),
     "sgrhmc": (SGRHMC(0.7), MetricHamiltonian(LOGISTIC_FISHER, 0.7), LOGISTIC),
     "mala": (MALA(), SGLD(), LOGISTIC),
+    "hmc": (HMC(1), SGLD(), LOGISTIC),  # of one leapfrog step
     "recipe": (Recipe(Underdamped(0.7)), Underdamped(0.7), LOGISTIC),
 }
 

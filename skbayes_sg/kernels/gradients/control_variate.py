@@ -32,6 +32,7 @@ from skbayes_sg.kernels.ops import (
     add_gradient,
     add_hessian_diagonal,
     add_prior_gradient,
+    copy_to,
     estimate,
     helper,
     implements,
@@ -90,7 +91,7 @@ def _(gradient, memory, model, work, theta, rng, out):
         out[:] = 0.0
         add_gradient(model, work, theta, idx, scale, out)
     else:
-        out[:] = gradient.likelihood
+        copy_to(gradient.likelihood, out)
         add_difference(model, work, theta, gradient.anchor, idx, scale, out)
     add_prior_gradient(model, work, theta, out)
 

@@ -15,6 +15,7 @@ from skbayes_sg.kernels.minibatch import INDEX, draw_minibatch
 from skbayes_sg.kernels.ops import (
     add_gradient,
     add_prior_gradient,
+    copy_to,
     estimate,
     init_memory,
     n_rows,
@@ -62,14 +63,14 @@ def _(gradient, model, theta, rng):
 def _(gradient, memory, model, work, theta, rng, out):
     n, anchor, likelihood = n_rows(model), memory.anchor, memory.likelihood
     if memory.count[0] % gradient.refresh_every == 0:
-        anchor[:] = theta
+        copy_to(theta, anchor)
         likelihood[:] = 0.0
         for first in range(0, n, memory.idx.size):
             rows = fill_rows(memory.idx, first, n)
             add_gradient(model, work, anchor, rows, 1.0, likelihood)
     memory.count[0] += 1
     idx = draw_minibatch(memory.permutation, gradient.batch_size, rng)
-    out[:] = likelihood
+    copy_to(likelihood, out)
     add_prior_gradient(model, work, theta, out)
     add_gradient(model, work, theta, idx, n / idx.size, out)
     add_gradient(model, work, anchor, idx, -n / idx.size, out)

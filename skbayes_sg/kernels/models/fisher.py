@@ -20,13 +20,16 @@ from skbayes_sg.kernels.models.logistic import Logistic, Softmax
 from skbayes_sg.kernels.models.poisson import Poisson
 from skbayes_sg.kernels.ops import (
     add_hessian,
+    add_number,
     add_prior_hessian_diagonal,
+    copy_to,
     helper,
     kernel_op,
     metric,
     metric_diagonal,
     metric_divergence,
     n_rows,
+    total,
 )
 from skbayes_sg.kernels.rows import (
     CSRRows,
@@ -122,17 +125,15 @@ def _(model, work, theta, idx, out, slope):
         for k in range(model.n_outputs):
             last = k * size + p
             curvature(model.family, eta, k, k, w)
-            weigh(model, block, w)
-            w *= scale
+            weigh(model, block, scale, w)
             add_squared_rows(model.rows, block, w, out[k * size : last])
             if model.intercept:
-                out[last] += w.sum()
+                out[last] += total(w)
             curvature_slope(model.family, eta, k, k, k, w)
-            weigh(model, block, w)
-            w *= scale
+            weigh(model, block, scale, w)
             add_cubed_rows(model.rows, block, w, slope[k * size : last])
             if model.intercept:
-                slope[last] += w.sum()
+                slope[last] += total(w)
 
 
 @metric_divergence.register(GLM)
@@ -141,12 +142,12 @@ def _(model, work, theta, idx, factor, out):
     p = shape_rows(model.rows)[1]
     size, n_outputs = p + int(model.intercept), model.n_outputs
     forms = np.empty((n_outputs, n_outputs, BLOCK))
-    total, slope = np.empty(BLOCK), np.empty(BLOCK)
+    sums, slope = np.empty(BLOCK), np.empty(BLOCK)
     for first in range(0, idx.size, BLOCK):
         block = idx[first : first + BLOCK]
         _quadratic_forms(model, block, factor, work.eta, forms)
         eta = predictors(model, work, theta, block)
-        t, s = total[: block.size], slope[: block.size]
+        t, s = sums[: block.size], slope[: block.size]
         for k in range(n_outputs):
             t[:] = 0.0
             for m in range(n_outputs):
@@ -154,11 +155,10 @@ def _(model, work, theta, idx, factor, out):
                     curvature_slope(model.family, eta, k, m, n, s)
                     for b in range(block.size):
                         t[b] += s[b] * forms[m, n, b]
-            weigh(model, block, t)
-            t *= n_rows(model) / idx.size
+            weigh(model, block, n_rows(model) / idx.size, t)
             add_rows(model.rows, block, t, out[k * size : k * size + p])
             if model.intercept:
-                out[k * size + p] += t.sum()
+                out[k * size + p] += total(t)
 
 
 @helper
@@ -172,7 +172,7 @@ def _quadratic_forms(model, block, factor, buffer, out):
             dots, row = buffer[k, : block.size], factor[c, k * size : (k + 1) * size]
             dot_rows(model.rows, block, row[:p], dots)
             if model.intercept:
-                dots += row[p]
+                add_number(row[p], dots)
         for m in range(model.n_outputs):
             for n in range(model.n_outputs):
                 for b in range(block.size):
@@ -181,7 +181,8 @@ def _quadratic_forms(model, block, factor, buffer, out):
 
 @metric.register(GaussianMean)
 def _(model, work, theta, idx, out):
-    out[:] = model.precision
+    for j in range(theta.size):
+        copy_to(model.precision[j], out[j])
 
 
 @metric_diagonal.register(GaussianMean)

@@ -23,6 +23,7 @@ from skbayes_sg.kernels.ops import (
     add_gradient,
     add_hessian,
     add_hessian_diagonal,
+    add_number,
     add_prior_gradient,
     add_prior_hessian_diagonal,
     entry_point,
@@ -36,6 +37,7 @@ from skbayes_sg.kernels.ops import (
     n_parameters,
     n_rows,
     parameter_dtype,
+    total,
 )
 from skbayes_sg.kernels.passes import each_row, fill_rows
 from skbayes_sg.kernels.rows import (
@@ -140,15 +142,15 @@ def _(model, work, theta):
 
 @log_likelihood.register(GLM)
 def _(model, work, theta, idx):
-    total = 0.0
+    value = 0.0
     for first in range(0, idx.size, BLOCK):
         block = idx[first : first + BLOCK]
         eta = predictors(model, work, theta, block)
-        value = work.r[0, : block.size]
-        log_density(model.family, eta, model.y, block, value)
-        weigh(model, block, value)
-        total += value.sum()
-    return total
+        terms = work.r[0, : block.size]
+        log_density(model.family, eta, model.y, block, terms)
+        weigh(model, block, 1.0, terms)
+        value += total(terms)
+    return value
 
 
 @add_prior_gradient.register(GLM)
@@ -167,7 +169,7 @@ def _(model, work, theta):
 
 @add_prior_hessian_diagonal.register(GLM)
 def _(model, work, theta, out):
-    out += model.prior_precision
+    add_number(model.prior_precision, out)
 
 
 @add_hessian.register(GLM)
@@ -181,16 +183,16 @@ def _(model, work, theta, idx, scale, out):
         for k in range(model.n_outputs):
             for m in range(model.n_outputs):
                 curvature(model.family, eta, k, m, w)
-                weigh(model, block, w)
-                w *= scale
+                weigh(model, block, scale, w)
                 part = out[k * size : (k + 1) * size, m * size : (m + 1) * size]
-                add_outer_rows(model.rows, block, w, part[:p, :p])
+                add_outer_rows(model.rows, block, w, part)
                 if model.intercept:
                     border = np.zeros(p, out.dtype)
                     add_rows(model.rows, block, w, border)
-                    part[p, :p] += border
-                    part[:p, p] += border
-                    part[p, p] += w.sum()
+                    for j in range(p):
+                        part[p, j] += border[j]
+                        part[j, p] += border[j]
+                    part[p, p] += total(w)
 
 
 @add_hessian_diagonal.register(GLM)
@@ -203,11 +205,10 @@ def _(model, work, theta, idx, scale, out):
         w = work.r[0, : block.size]
         for k in range(model.n_outputs):
             curvature(model.family, eta, k, k, w)
-            weigh(model, block, w)
-            w *= scale
+            weigh(model, block, scale, w)
             add_squared_rows(model.rows, block, w, out[k * size : k * size + p])
             if model.intercept:
-                out[k * size + p] += w.sum()
+                out[k * size + p] += total(w)
 
 
 @helper
@@ -219,7 +220,7 @@ def predictors(model, work, theta, block):
         eta = work.eta[k, : block.size]
         dot_rows(model.rows, block, theta[k * size : k * size + p], eta)
         if model.intercept:
-            eta += theta[k * size + p]
+            add_number(theta[k * size + p], eta)
     return work.eta[:, : block.size]
 
 
@@ -230,13 +231,15 @@ def residuals(model, work, theta, block):
     r = work.r[:, : block.size]
     score(model.family, eta, model.y, block, r)
     for k in range(model.n_outputs):
-        weigh(model, block, r[k])
+        weigh(model, block, 1.0, r[k])
     return r
 
 
 @helper
-def weigh(model, block, values):
-    """Multiply one value per row of `block` by the row's weight."""
+def weigh(model, block, scale, values):
+    """Multiply one value per row of `block` by the row's weight and by `scale`."""
+    for b in range(block.size):
+        values[b] *= scale
     if model.weights.size > 0:
         for b in range(block.size):
             values[b] *= model.weights[block[b]]
@@ -252,7 +255,7 @@ def add_block(model, block, r, scale, out):
             r[k, b] *= scale
         add_rows(model.rows, block, r[k], out[k * size : k * size + p])
         if model.intercept:
-            out[k * size + p] += r[k].sum()
+            out[k * size + p] += total(r[k])
 
 
 @entry_point
@@ -260,4 +263,7 @@ def _fill_residuals(model, work, theta, out):
     idx = each_row()
     for first in range(0, n_rows(model), BLOCK):
         block = fill_rows(idx[:BLOCK], first, n_rows(model))
-        out[:, first : first + block.size] = residuals(model, work, theta, block)
+        r = residuals(model, work, theta, block)
+        for k in range(model.n_outputs):
+            for b in range(block.size):
+                out[k, first + b] = r[k, b]

@@ -27,6 +27,7 @@ from skbayes_sg.kernels.ops import (
     n_rows,
     replace_gradients,
     row_classes,
+    total,
 )
 from skbayes_sg.kernels.passes import each_row, fill_rows
 from skbayes_sg.kernels.rows import add_squared_rows, dot_squared_rows, shape_rows
@@ -70,12 +71,12 @@ def _curvatures(model, work, theta, out):
     for first in range(0, n_rows(model), BLOCK):
         block = fill_rows(idx[:BLOCK], first, n_rows(model))
         eta, c = predictors(model, work, theta, block), work.r[0, : block.size]
-        total = out[first : first + block.size]
-        total[:] = 0.0
+        out[first : first + block.size] = 0.0
         for k in range(model.n_outputs):
             curvature(model.family, eta, k, k, c)
-            weigh(model, block, c)
-            total += c
+            weigh(model, block, 1.0, c)
+            for b in range(block.size):
+                out[first + b] += c[b]
 
 
 @entry_point
@@ -88,7 +89,7 @@ def _leverages(model, c):
         add_squared_rows(model.rows, block, c[first : first + block.size], information)
     for j in range(p):
         information[j] = 1.0 / information[j] if information[j] > 0.0 else 0.0
-    intercept = 1.0 / c.sum() if model.intercept else 0.0
+    intercept = 1.0 / total(c) if model.intercept else 0.0
     share = np.empty(idx.size)
     for first in range(0, n, idx.size):
         block = fill_rows(idx, first, n)

@@ -19,6 +19,7 @@ from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
     accurate_step,
     check_parts,
+    copy_to,
     gradient_at,
     helper,
     implements,
@@ -79,8 +80,8 @@ def trajectory(state, target, h, n_leapfrog, rng):
     if np.isnan(state.log_density[0]):
         gradient_at(target, phi, rng, g)
         state.log_density[0] = log_density_at(target, phi, state.idx)
-    state.start[:] = phi
-    state.g_start[:] = g
+    copy_to(phi, state.start)
+    copy_to(g, state.g_start)
     fill_normals(rng, rho)
     before = state.log_density[0] - _kinetic(rho)
     eps = math.sqrt(h)
@@ -98,8 +99,8 @@ def trajectory(state, target, h, n_leapfrog, rng):
         state.log_density[0] = log_density
         state.counts[0] += 1.0
     else:
-        phi[:] = state.start
-        g[:] = state.g_start
+        copy_to(state.start, phi)
+        copy_to(state.g_start, g)
 
 
 @helper

@@ -24,6 +24,7 @@ import numpy as np
 from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
     accurate_step,
+    curvature_exponent,
     gradient_at,
     init_state,
     noise_sd,
@@ -89,6 +90,11 @@ def _(sampler):
 @accurate_step.register(PSGLD)
 def _(sampler, noise, tolerance):
     return _scale(sampler, noise) * accurate_step(SGLD(), noise, tolerance)
+
+
+@curvature_exponent.register(PSGLD)
+def _(sampler):
+    return 0.5  # v is about the curvature, and the metric its root
 
 
 @relaxation.register(PSGLD)

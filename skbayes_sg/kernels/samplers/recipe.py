@@ -17,6 +17,7 @@ import numpy as np
 from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
     accurate_step,
+    copy_to,
     gradient_at,
     helper,
     init_state,
@@ -122,8 +123,8 @@ def _(sampler, position, rng):
 @step.register(Recipe)
 def _(sampler, state, target, h, rng):
     zeta, d, m = state.zeta, state.position.size, state.zeta.size
-    zeta[:d] = state.position
-    zeta[d:] = state.auxiliary
+    copy_to(state.position, zeta[:d])
+    copy_to(state.auxiliary, zeta[d:])
     gradient_at(target, state.position, rng, state.g)
     drift_and_diffusion(sampler.system, state)
     for i in range(m):

@@ -21,6 +21,7 @@ from skbayes_sg.kernels.ops import (
     gradient_at,
     init_state,
     noise_sd,
+    preconditioner_of,
     relaxation,
     stable_step,
     step,
@@ -40,7 +41,7 @@ class SGRHMC(NamedTuple):
     """
 
     friction: float = 1.0  # C
-    n_metric_rows: int = 1000
+    n_metric_rows: int = 100
 
 
 class MetricMomentumState(NamedTuple):
@@ -82,6 +83,11 @@ def _(sampler, state, target, h, rng):
 @check_parts.register(SGRHMC)
 def _(sampler, model, gradient, coordinates):
     check_diagonal_metric(sampler, model, coordinates)
+
+
+@preconditioner_of.register(SGRHMC)
+def _(sampler):
+    return "diagonal"
 
 
 @stable_step.register(SGRHMC)

@@ -22,6 +22,7 @@ from skbayes_sg.kernels.ops import (
     metric_diagonal,
     n_rows,
     noise_sd,
+    preconditioner_of,
     pull_back_diagonal,
     relaxation,
     stable_step,
@@ -36,7 +37,7 @@ class SGRLD(NamedTuple):
     The curvature is judged from `n_metric_rows` rows, evenly spread over the data.
     """
 
-    n_metric_rows: int = 1000
+    n_metric_rows: int = 100
 
 
 class DiagonalMetricState(NamedTuple):
@@ -107,6 +108,11 @@ def check_diagonal_metric(sampler, model, coordinates):
             f"{name} has a diagonal metric of its own, so its preconditioner must be "
             f'"diagonal" or "none", not {type(coordinates).__name__}'
         )
+
+
+@preconditioner_of.register(SGRLD)
+def _(sampler):
+    return "diagonal"
 
 
 @stable_step.register(SGRLD)

@@ -19,6 +19,7 @@ from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
     accurate_step,
     check_parts,
+    curvature_exponent,
     gradient_at,
     helper,
     implements,
@@ -137,6 +138,11 @@ def _(sampler):
 @accurate_step.register(DenseSGRLD)
 def _(sampler, noise, tolerance):
     return accurate_step(SGLD(), noise, tolerance)
+
+
+@curvature_exponent.register(DenseSGRLD)
+def _(sampler):
+    return 0.0  # the metric takes it up
 
 
 @relaxation.register(DenseSGRLD)

@@ -1,0 +1,38 @@
+"""Functions that are compiled apart from their callers, which call them by address.
+
+Numba optimises a callee again within each of its callers. The estimate of a gradient is
+the bulk of every chain's code, and all samplers would pay for it anew; by address, a
+chain of known parts compiles its own few lines only.
+"""
+
+from numba import typeof, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+
+def address_of(entry, *args):
+    """Return the address of an entry point, compiled for the types of `args`."""
+    dispatcher, kinds = entry.build(args), tuple(map(typeof, args))
+    dispatcher.compile(kinds)
+    code = dispatcher.overloads[kinds]
+    return code.library.get_pointer_to_function(code.fndesc.llvm_func_name)
+
+
+@intrinsic
+def call_address(typing_context, address, args):
+    """Call the code at `address`, which returns nothing, with the tuple `args`."""
+    kinds = list(args)
+
+    def codegen(context, builder, signature, values):
+        convention = context.call_conv
+        pointer = convention.get_function_type(types.none, kinds).as_pointer()
+        function = builder.inttoptr(values[0], pointer)
+        items = cgutils.unpack_tuple(builder, values[1], len(kinds))
+        status, _ = convention.call_function(
+            builder, function, types.none, kinds, items
+        )
+        with cgutils.if_unlikely(builder, status.is_error):
+            convention.return_status_propagate(builder, status)
+        return context.get_dummy_value()
+
+    return types.void(address, args), codegen
