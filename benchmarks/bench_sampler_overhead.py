@@ -1,12 +1,14 @@
 """What a sampler costs beside its gradients, and a new combination to compile.
 
-    python benchmarks/bench_sampler_overhead.py [--quick]
+    python benchmarks/bench_sampler_overhead.py [--quick] [--samplers NAME ...]
 
 Logistic regression with 100 parameters and minibatches of 1,000 rows. Overhead: the
 processor time of an iteration over that of its gradients alone, less one; samplers and
 bare gradients take turns, and the medians are compared. Compilation: processor time of
-the first chain in a fresh process with an empty cache, less the imports, and the same
-in a second process, which finds the code of the first one on disk.
+the first chain in a fresh process with an empty cache, without the imports and numba's
+own start (a function of one line). "compile": all parts are new; "known": another
+sampler has run with this gradient and model before; "again": a second process, which
+finds the code of the first one on disk.
 """
 
 import argparse
@@ -39,6 +41,7 @@ EXACT = ("mala", "hmc")
 N_GRADIENTS = {"sghmc": 5}
 CHILD = """
 import time
+import numba
 import numpy as np
 from skbayes_sg import sample
 from skbayes_sg.kernels.gradients import Full, Minibatch
@@ -47,8 +50,12 @@ from skbayes_sg.kernels.samplers import SAMPLERS
 X, y = np.random.default_rng(0).normal(size=(50, 4)), np.arange(50.0) % 2
 model = GLM(Logistic(), X, y, np.empty(0), 0.1, True, 1)
 gradient = Full() if {name!r} in ("mala", "hmc") else Minibatch(10)
-began = time.process_time()
 settings = dict(step_size=1e-3, n_draws=3, scale=np.ones(5))
+numba.njit(lambda x: x + 1)(1)
+if {known}:
+    other = "sgld" if {name!r} in ("sghmc", "hmc") else "sghmc"
+    sample(model, SAMPLERS[other](), gradient, **settings)
+began = time.process_time()
 sample(model, SAMPLERS[{name!r}](), gradient, **settings)
 print(time.process_time() - began)
 """
@@ -88,11 +95,11 @@ def overhead(name, model, n_iter, n_rounds=7):
     return np.median(times, axis=0) / n_iter
 
 
-def compile_seconds(name):
+def compile_seconds(name, known=False):
     """Return processor seconds of the first chain, in a first and a second process."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-        command = [sys.executable, "-c", CHILD.format(name=name)]
+        command = [sys.executable, "-c", CHILD.format(name=name, known=known)]
         return [
             float(subprocess.check_output(command, env=environment, text=True))
             for _ in range(2)
@@ -102,13 +109,15 @@ def compile_seconds(name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer rows and rounds")
-    quick = parser.parse_args().quick
+    parser.add_argument("--samplers", nargs="+", choices=SAMPLERS, default=SAMPLERS)
+    arguments = parser.parse_args()
+    quick = arguments.quick
     X, y = make_logistic(10_000 if quick else 100_000, D, random_state=0)
     model = typed(GLM(Logistic(), X, y.astype(float), np.empty(0), 0.1, False, 1))
-    print("sampler        iteration  gradients  overhead    compile   again")
-    for name in SAMPLERS:
-        first, second = compile_seconds(name)
-        compiled = f"{first:8.2f} s {second:6.2f} s"
+    print("sampler        iteration  gradients  overhead    compile    known    again")
+    for name in arguments.samplers:
+        (first, second), (known, _) = compile_seconds(name), compile_seconds(name, True)
+        compiled = f"{first:8.2f} s {known:6.2f} s {second:6.2f} s"
         if name in EXACT:
             print(f"{name:12s} {'(full passes)':>33s}  {compiled}", flush=True)
             continue
