@@ -8,6 +8,7 @@ from skbayes_sg._logistic import (
     SGMCMCLogisticRegression,
     SGNHTLogisticRegression,
 )
+from skbayes_sg._saving import SavedDraws, load_draws, save_draws
 from skbayes_sg._search import KSDStepSizeSearch
 from skbayes_sg.inference.chains import DivergenceError, sample
 
@@ -23,6 +24,9 @@ __all__ = [
     "SGLDLogisticRegression",
     "SGMCMCLogisticRegression",
     "SGNHTLogisticRegression",
+    "SavedDraws",
     "TraceDisplay",
+    "load_draws",
     "sample",
+    "save_draws",
 ]
