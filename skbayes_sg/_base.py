@@ -1,5 +1,8 @@
 """What all estimators share: parameters of sampling, seeds, chains, averages."""
 
+import os
+from dataclasses import dataclass
+
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state
@@ -12,8 +15,10 @@ from skbayes_sg._validation import (
     check_integer,
     check_number,
     check_option,
+    check_path,
 )
 from skbayes_sg.inference.chains import DivergenceError, sample
+from skbayes_sg.inference.checkpoints import identity
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.inference.tuning import (
     PILOT_SIZE,
@@ -34,6 +39,56 @@ MAX_RETRIES = 5  # of an automatic step size after a divergence
 PRECONDITIONERS = ("auto", "dense", "diagonal", "none")
 
 
+@dataclass
+class Run:
+    """The settings of a run of chains, and what came of it."""
+
+    key: str  # what the dynamics depend on, where chains may go on; else None
+    where: object  # Geometry
+    gradient: object
+    noise: np.ndarray  # (d,) relative variance of the gradient
+    step_size: float
+    burn_in: int
+    thin: int
+    draws: np.ndarray = None
+    info: object = None  # SampleInfo
+
+    def draw(self, estimator, model, sampler, seed, start=None, attempt=0):
+        """Run the chains of an estimator, from `start` or from where they ended."""
+        checkpoint = estimator.checkpoint
+        if checkpoint is not None:
+            checkpoint = os.path.join(checkpoint, f"attempt-{attempt}")
+        try:
+            self.draws, self.info = sample(
+                model,
+                sampler,
+                self.gradient,
+                step_size=SCHEDULES[estimator.schedule](self.step_size),
+                n_draws=estimator.n_draws,
+                burn_in=self.burn_in,
+                thin=self.thin,
+                n_chains=estimator.n_chains,
+                start=start,
+                coordinates=self.where.coordinates,
+                temperature=estimator.temperature,
+                noise_correction=estimator.noise_correction,
+                scale=self.where.theta_sd,
+                step_limit=step_limit(sampler, self.where),
+                checkpoint=checkpoint,
+                resume=self.info.chains if self.info is not None else None,
+                n_jobs=estimator.n_jobs,
+                random_state=seed,
+                progress=bool(estimator.verbose),
+                return_info=True,
+            )
+        except KeyboardInterrupt as interrupt:
+            partial = getattr(interrupt, "partial", None)
+            if not estimator.warm_start or partial is None or partial[0].size == 0:
+                raise
+            self.draws, self.info = partial
+            estimator._interrupt = interrupt  # raised once these draws are in place
+
+
 class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
     """Base of estimators whose parameters are posterior draws.
 
@@ -44,6 +99,7 @@ class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
 
     _default_sampler = "sgld-lm"
     _sampler_kinds = None
+    checkpoint = None  # of classes that do not take this parameter
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "samples_")
@@ -51,7 +107,8 @@ class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
     def __getstate__(self):
         # The model refers to the training data, which a saved estimator does not carry.
         state = dict(super().__getstate__())
-        state.pop("_model", None)
+        for name in ("_model", "_run"):
+            state.pop(name, None)
         return state
 
     def _check_sampling(self):
@@ -67,6 +124,9 @@ class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
         check_number("temperature", self.temperature, above=0)
         check_bool("noise_correction", self.noise_correction)
         check_bool("warm_start", self.warm_start)
+        check_path("checkpoint", self.checkpoint)
+        if self.checkpoint is not None:
+            check_integer("random_state", self.random_state, at_least=0)
         if not isinstance(self.verbose, bool):
             check_integer("verbose", self.verbose, at_least=0)
         if self.n_jobs is not None:
@@ -83,6 +143,30 @@ class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
         entropy = check_random_state(self.random_state).randint(2**31, size=4)
         seeds = np.random.SeedSequence(entropy.tolist())
         model = typed(model)
+        run = self._last_run(model, sampler)
+        if run is not None:
+            run.draw(self, model, sampler, seeds.spawn(1)[0])
+        else:
+            run = self._first_run(model, sampler, seeds)
+        self._model = model
+        self.mode_ = run.where.mode
+        self.step_size_ = run.step_size
+        self.batch_size_ = getattr(run.gradient, "batch_size", n_rows(model))
+        self.burn_in_, self.thin_, self.n_iter_ = run.burn_in, run.thin, run.info.n_iter
+        self.samples_ = run.draws
+        weights = run.info.step_sizes
+        self.draw_weights_ = weights / weights.sum()
+        self.sampler_stats_ = run.info.stats
+        variance = run.info.gradient_variance.mean(axis=0)  # NaN without burn-in
+        if np.isnan(variance).any():
+            variance = run.noise * run.where.curvatures
+        self.gradient_noise_ratio_ = float(0.25 * run.step_size * np.max(variance))
+        self._run = None
+        if self.warm_start and run.info.chains is not None:
+            self._run = run
+
+    def _first_run(self, model, sampler, seeds):
+        """Choose what is "auto" and run the chains, with smaller steps if need be."""
         previous = self._warm_draws(model)
         mode = find_mode(model, previous.mean(axis=0) if previous is not None else None)
         preconditioner = self.preconditioner
@@ -101,48 +185,43 @@ class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
             # At temperature T curvature falls by T and gradient noise by T^2.
             steeper = stiffness(model, where, seeds.spawn(1)[0]) / self.temperature
             h = automatic_step(sampler, where, noise / self.temperature, steeper)
-        for last in [False] * MAX_RETRIES + [True]:
+        for attempt in range(MAX_RETRIES + 1):
             burn_in, thin = automatic_lengths(sampler, where, h)
-            burn_in = burn_in if self.burn_in == "auto" else self.burn_in
-            thin = thin if self.thin == "auto" else self.thin
+            run = Run(
+                key=self._key(model, sampler),
+                where=where,
+                gradient=gradient,
+                noise=noise,
+                step_size=h,
+                burn_in=burn_in if self.burn_in == "auto" else self.burn_in,
+                thin=thin if self.thin == "auto" else self.thin,
+            )
             try:
-                draws, info = sample(
-                    model,
-                    sampler,
-                    gradient,
-                    step_size=SCHEDULES[self.schedule](h),
-                    n_draws=self.n_draws,
-                    burn_in=burn_in,
-                    thin=thin,
-                    n_chains=self.n_chains,
-                    start=start,
-                    coordinates=where.coordinates,
-                    temperature=self.temperature,
-                    noise_correction=self.noise_correction,
-                    scale=where.theta_sd,
-                    step_limit=step_limit(sampler, where),
-                    n_jobs=self.n_jobs,
-                    random_state=stream,
-                    progress=bool(self.verbose),
-                    return_info=True,
-                )
-                break
+                run.draw(self, model, sampler, stream, start, attempt)
+                return run
             except DivergenceError:
-                if self.step_size != "auto" or last:
+                if self.step_size != "auto" or attempt == MAX_RETRIES:
                     raise
                 h /= 4  # the posterior is steeper elsewhere than it was seen to be
-        self._model = model
-        self.samples_ = draws
-        self.mode_ = mode
-        self.step_size_ = h
-        self.batch_size_ = getattr(gradient, "batch_size", n_rows(model))
-        self.burn_in_, self.thin_, self.n_iter_ = burn_in, thin, info.n_iter
-        self.draw_weights_ = info.step_sizes / info.step_sizes.sum()
-        self.sampler_stats_ = info.stats
-        variance = info.gradient_variance.mean(axis=0)  # NaN without burn-in
-        if np.isnan(variance).any():
-            variance = noise * where.curvatures
-        self.gradient_noise_ratio_ = float(0.25 * h * np.max(variance))
+
+    def _key(self, model, sampler):
+        """Return a digest of all that the chains' dynamics depend on."""
+        if not self.warm_start:
+            return None
+        return identity(
+            model,
+            sampler,
+            *(getattr(self, name) for name in ("gradient", "batch_size", "step_size")),
+            *(getattr(self, name) for name in ("preconditioner", "schedule", "thin")),
+            *(self.temperature, self.noise_correction, self.n_chains),
+        )
+
+    def _last_run(self, model, sampler):
+        """Return the last fit's run if this fit is to go on with its chains."""
+        run = getattr(self, "_run", None)
+        if not self.warm_start or run is None:
+            return None
+        return run if run.key == self._key(model, sampler) else None
 
     def _choose_gradient(self, model, sampler, where, seed):
         """Return a gradient estimator and its relative variance, (d,)."""

@@ -74,7 +74,13 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
     sampler : str, sampler or None, default=None
         One of `skbayes_sg.kernels.samplers.SAMPLERS`; None is the class's own.
     warm_start : bool, default=False
-        Go on from where the chains of the last fit ended.
+        Go on from where the chains of the last fit ended: with the same data and
+        settings as if they had not stopped, with others from their last draws. An
+        interrupted fit then keeps the draws made so far.
+    checkpoint : path or None, default=None
+        Folder to which the chains are written every few seconds. After a crash, the
+        same fit goes on from there and ends with the same draws; it needs an integer
+        `random_state`.
     n_jobs : int, default=None
         Chains at a time; the draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -139,6 +145,7 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         class_weight=None,
         sampler=None,
         warm_start=False,
+        checkpoint=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -159,6 +166,7 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         self.class_weight = class_weight
         self.sampler = sampler
         self.warm_start = warm_start
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose

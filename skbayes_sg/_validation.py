@@ -3,6 +3,7 @@
 import contextlib
 import math
 import numbers
+import os
 
 import numpy as np
 
@@ -61,6 +62,13 @@ def check_option(name, value, options):
     return value
 
 
+def check_path(name, value):
+    """Return a path, or None."""
+    if value is not None and not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{name}={value!r} must be the path of a folder, or None")
+    return value
+
+
 def check_component(name, value, registry, kinds=None):
     """Return a component given by its name in `registry` or as an instance."""
     known = tuple(registry.values())
@@ -110,7 +118,10 @@ def check_sample_weight(sample_weight, n_samples):
 
 @contextlib.contextmanager
 def all_or_nothing(estimator):
-    """Leave `estimator` as it was if its fitting fails."""
+    """Leave `estimator` as it was if its fitting fails.
+
+    An interrupt after which it was fitted to what there was is raised in the end.
+    """
     before = vars(estimator).copy()
     try:
         yield
@@ -118,3 +129,6 @@ def all_or_nothing(estimator):
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+    interrupt = vars(estimator).pop("_interrupt", None)
+    if interrupt is not None:
+        raise interrupt

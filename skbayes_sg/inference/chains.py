@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from skbayes_sg.inference.checkpoints import Checkpoint, identity, restore, snapshot
 from skbayes_sg.inference.curvature import curvature_diagonal
 from skbayes_sg.inference.progress import Progress
 from skbayes_sg.kernels.coordinates import Identity
@@ -37,6 +38,7 @@ from skbayes_sg.kernels.ops import (
 from skbayes_sg.kernels.schedules import Constant
 
 CHUNK_SECONDS = 0.05  # how long a chain computes before Python looks after it
+CHECKPOINT_SECONDS = 5.0  # between two checkpoints of a chain
 NOISE_EVERY = 10  # iterations between two measurements of the gradient noise
 RUNAWAY = 100.0  # posterior sds, or starting distances, that no chain may exceed
 MAX_BYTES = 4 * 2**30  # of draws held in memory
@@ -59,13 +61,26 @@ class SampleInfo(NamedTuple):
     stats : list of dict
         What each chain's sampler reports, acceptance rates for instance.
     n_iter : int
-        Iterations of each chain, burn-in included.
+        Iterations of each chain, burn-in included, since it began.
+    chains : list of dict or None
+        Where each chain ended, for `resume`; None where the run was interrupted.
     """
 
     step_sizes: np.ndarray
     gradient_variance: np.ndarray
     stats: list
     n_iter: int
+    chains: list
+
+
+class Chain(NamedTuple):
+    """All that changes while a chain runs."""
+
+    rng: np.random.Generator
+    state: NamedTuple
+    work: NamedTuple
+    memory: NamedTuple
+    noise: NamedTuple  # GradientNoise
 
 
 class _Plan(NamedTuple):
@@ -83,16 +98,41 @@ class _Plan(NamedTuple):
     corrects: bool
     scale: object  # (d,) posterior sds of the position where they are known, else None
     limit: object  # largest stable step size where it is known, else None
+    resume: object  # snapshots of the chains to go on with, or None
+    checkpoint: object  # Checkpoint or None
+
+    @property
+    def begin(self):
+        """The iteration to start with."""
+        return 0 if self.resume is None else int(self.resume[0]["t"])
+
+    @property
+    def discarded(self):
+        """Iterations before the first that may be kept; a resumed chain is warm."""
+        return self.burn_in if self.resume is None else self.begin
 
     @property
     def n_iter(self):
-        return self.burn_in + self.n_draws * self.thin
+        return self.discarded + self.n_draws * self.thin
+
+    def n_kept(self, t):
+        """Draws that are recorded after t iterations."""
+        return max(0, t - self.discarded) // self.thin
 
 
-class _Cancel:
-    """A flag that the main thread raises and the chains read between chunks."""
+class _Control:
+    """What the main thread and the chains tell one another between chunks."""
 
-    raised = False
+    def __init__(self, n_chains):
+        self.cancelled = False  # chains leave at once
+        self.done = [0] * n_chains  # iterations of each chain
+        self.running = set()  # chains whose thread is at work
+
+    def wait(self, seconds=1.0):
+        """Wait until no chain is at work."""
+        until = time.monotonic() + seconds
+        while self.running and time.monotonic() < until:
+            time.sleep(0.005)
 
 
 class _Cancelled(Exception):
@@ -116,6 +156,8 @@ def sample(
     scale=None,
     step_limit=None,
     storage=None,
+    checkpoint=None,
+    resume=None,
     n_jobs=None,
     random_state=None,
     progress=False,
@@ -151,6 +193,13 @@ def sample(
         Largest stable step size, if known, for the message of `DivergenceError`.
     storage : path, optional
         Folder for memory-mapped draws; they are held in memory by default.
+    checkpoint : path, optional
+        Folder to which draws and chains are written every few seconds. The same call
+        with a folder that is there goes on where a killed run ended, bit by bit; one
+        with other data, settings or seed is refused. Needs a `random_state`.
+    resume : list of dict, optional
+        ``info.chains`` of an earlier call with the same components, step size and
+        coordinates: its chains go on, without burn-in, as if they had not stopped.
     n_jobs : int, optional
         Chains at a time, as threads. The draws do not depend on it.
     random_state : int, SeedSequence or None
@@ -195,9 +244,16 @@ def sample(
         corrects=bool(noise_correction),
         scale=None,
         limit=step_limit,
+        resume=resume,
+        checkpoint=None,
     )
     check_parts(plan.sampler, plan.model, plan.gradient, plan.coordinates)
-    draws = allocate_draws(model, n_chains, n_draws, storage)
+    if checkpoint is not None:
+        plan = plan._replace(checkpoint=_checkpoint(plan, checkpoint, random_state))
+        shape = (n_chains, plan.n_draws, n_recorded(model))
+        draws = plan.checkpoint.open_draws(shape, parameter_dtype(model))
+    else:
+        draws = allocate_draws(model, n_chains, n_draws, storage)
     start = _starts(plan, start, n_chains)
     if scale is None and implements(add_hessian_diagonal, model):
         scale = 1.0 / np.sqrt(curvature_diagonal(model, start[0]))
@@ -207,34 +263,67 @@ def sample(
         to_position(plan.coordinates, theta).astype(start.dtype) for theta in start
     ]
     seeds = seed_sequence(random_state).spawn(n_chains)
-    cancel = _Cancel()
+    control = _Control(n_chains)
     blas = _one_blas_thread(n_jobs, n_chains)
-    with Progress(plan.n_iter * n_chains, "sampling", progress) as bar, blas:
+    total = (plan.n_iter - plan.begin) * n_chains
+    with Progress(total, "sampling", progress) as bar, blas:
         try:
             results = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
                 joblib.delayed(_run_one)(
-                    plan, c, positions[c], seeds[c], draws[c], cancel, bar
+                    plan, c, positions[c], seeds[c], draws[c], control, bar
                 )
                 for c in range(n_chains)
             )
-        except BaseException:
-            cancel.raised = True
+        except BaseException as error:
+            control.cancelled = True
+            control.wait()
+            if isinstance(error, KeyboardInterrupt):
+                error.partial = _partial(plan, draws, min(control.done))
             raise
-    for c, (kept, _, _) in enumerate(results):
+    for c, (kept, *_) in enumerate(results):
         if not np.may_share_memory(kept, draws[c]):  # it ran in another process
             draws[c] = kept
-    variances = np.array([variance for _, variance, _ in results])
+    variances = np.array([variance for _, variance, _, _ in results])
     if noise_correction:
         _check_correction(plan, variances)
+    if checkpoint is not None and storage is None:
+        draws = np.array(draws)
     if not return_info:
         return draws
     info = SampleInfo(
         step_sizes=_recorded_steps(plan),
         gradient_variance=variances,
-        stats=[stats for _, _, stats in results],
+        stats=[stats for _, _, stats, _ in results],
         n_iter=plan.n_iter,
+        chains=[end for _, _, _, end in results],
     )
     return draws, info
+
+
+def _partial(plan, draws, t):
+    """Return draws and info of what all chains have done, t iterations at the least."""
+    kept = plan.n_kept(t)
+    shape = len(draws), n_parameters(plan.model)
+    info = SampleInfo(
+        step_sizes=_recorded_steps(plan)[:kept],
+        gradient_variance=np.full(shape, np.nan),
+        stats=[{} for _ in draws],
+        n_iter=t,
+        chains=None,
+    )
+    return np.array(draws[:, :kept]), info
+
+
+def _checkpoint(plan, folder, random_state):
+    """Return the checkpoint of a run, whose name depends on all that its draws do."""
+    if random_state is None:
+        raise ValueError(
+            "checkpoint needs a random_state: a resumed run must draw the same numbers"
+        )
+    seeds = seed_sequence(random_state)
+    settings = plan._replace(limit=None, checkpoint=None, resume=plan.resume is None)
+    name = identity(settings, seeds.entropy, seeds.spawn_key, plan.begin)
+    return Checkpoint(folder, name)
 
 
 def allocate_draws(model, n_chains, n_draws, storage=None):
@@ -296,8 +385,30 @@ def make_target(
     )
 
 
-def _run_one(plan, chain, position, seed, draws, cancel, bar):
-    """Run one chain; return its draws, its gradient variance and its statistics."""
+def _run_one(plan, c, position, seed, draws, control, bar):
+    """Run chain c; return draws, gradient variance, statistics and where it ended."""
+    control.running.add(c)
+    try:
+        chain, target = _new_chain(plan, position, seed)
+        t = plan.begin if plan.resume is None else restore(chain, plan.resume[c])
+        if plan.checkpoint is not None:
+            t = plan.checkpoint.load(c, chain) or t
+            draws = np.lib.format.open_memmap(plan.checkpoint.draws, mode="r+")[c]
+        elif not draws.flags.writeable:
+            draws = np.empty_like(draws)
+        bar.update(t - plan.begin)
+        _run_from(t, plan, c, chain, target, np.asarray(draws), control, bar)
+    finally:
+        control.running.discard(c)
+    variance = chain.noise.variance
+    if chain.noise.count[0] == 0:
+        variance = np.full_like(variance, np.nan)
+    stats = sampler_stats(plan.sampler, chain.state)
+    return draws, variance, stats, snapshot(chain, plan.n_iter)
+
+
+def _new_chain(plan, position, seed):
+    """Return a chain at its start and its view of the posterior."""
     rng = np.random.default_rng(seed)
     target = make_target(
         plan.model,
@@ -308,39 +419,45 @@ def _run_one(plan, chain, position, seed, draws, cancel, bar):
         plan.corrects,
     )
     state = init_state(plan.sampler, position, rng)
-    draws = np.asarray(draws) if draws.flags.writeable else np.empty_like(draws)
+    return Chain(rng, state, target.work, target.memory, target.noise), target
+
+
+def _run_from(t, plan, c, chain, target, draws, control, bar):
+    """Run chain c from iteration t to its end, in chunks."""
     noise_until = plan.n_iter if plan.corrects else plan.burn_in
-    reach = RUNAWAY * max(1.0, _distance(plan, position))
-    t, chunk = 0, 1
+    reach = RUNAWAY * max(1.0, _distance(plan, chain.state.position))
+    chunk, saved = 1, time.monotonic()
     while t < plan.n_iter:
-        if cancel.raised:
+        if control.cancelled:
             raise _Cancelled
         stop = min(t + chunk, plan.n_iter)
         began = time.perf_counter()
         run_chain(
             plan.sampler,
-            state,
+            chain.state,
             target,
             plan.schedule,
-            rng,
+            chain.rng,
             t,
             stop,
-            plan.burn_in,
+            plan.discarded,
             plan.thin,
             NOISE_EVERY,
             noise_until,
             draws,
         )
         elapsed = max(time.perf_counter() - began, 1e-6)
-        distance = _distance(plan, state.position)
+        distance = _distance(plan, chain.state.position)
         if not distance <= reach:
-            raise _divergence(plan, chain, stop, distance)
+            raise _divergence(plan, c, stop, distance)
         bar.update(stop - t)
         t, chunk = stop, max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / elapsed)))
-    variance = target.noise.variance
-    if target.noise.count[0] == 0:
-        variance = np.full_like(variance, np.nan)
-    return draws, variance, sampler_stats(plan.sampler, state)
+        control.done[c] = t
+        if plan.checkpoint is not None and (
+            t == plan.n_iter or time.monotonic() - saved > CHECKPOINT_SECONDS
+        ):
+            plan.checkpoint.save(c, chain, t)
+            saved = time.monotonic()
 
 
 def _distance(plan, position):
@@ -392,7 +509,7 @@ def _starts(plan, start, n_chains):
 
 
 def _recorded_steps(plan):
-    last = plan.burn_in + plan.thin * np.arange(1, plan.n_draws + 1) - 1
+    last = plan.discarded + plan.thin * np.arange(1, plan.n_draws + 1) - 1
     return np.array([step_size_at(plan.schedule, t) for t in last])
 
 
