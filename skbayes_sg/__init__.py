@@ -8,6 +8,16 @@ from skbayes_sg._logistic import (
     SGMCMCLogisticRegression,
     SGNHTLogisticRegression,
 )
+from skbayes_sg._mlp import (
+    SGHMCClassifierMLP,
+    SGHMCRegressorMLP,
+    SGLDClassifierMLP,
+    SGLDRegressorMLP,
+    SGMCMCClassifierMLP,
+    SGMCMCRegressorMLP,
+    SGNHTClassifierMLP,
+    SGNHTRegressorMLP,
+)
 from skbayes_sg._saving import SavedDraws, load_draws, save_draws
 from skbayes_sg._search import KSDStepSizeSearch
 from skbayes_sg.inference.chains import DivergenceError, sample
@@ -20,10 +30,18 @@ __all__ = [
     "KSDSearchDisplay",
     "KSDStepSizeSearch",
     "SGBPMFRecommender",
+    "SGHMCClassifierMLP",
     "SGHMCLogisticRegression",
+    "SGHMCRegressorMLP",
+    "SGLDClassifierMLP",
     "SGLDLogisticRegression",
+    "SGLDRegressorMLP",
+    "SGMCMCClassifierMLP",
     "SGMCMCLogisticRegression",
+    "SGMCMCRegressorMLP",
+    "SGNHTClassifierMLP",
     "SGNHTLogisticRegression",
+    "SGNHTRegressorMLP",
     "SavedDraws",
     "TraceDisplay",
     "load_draws",

@@ -647,6 +647,8 @@ def noise_sd(target, j, variance, c):
     A step that adds ``c * g`` already carries noise of variance c^2 V from the
     minibatch; with noise correction it is taken off, down to zero at the least.
     """
+    if not target.noise.corrects:
+        return np.sqrt(variance)  # the same for all j, so compilers compute it once
     return np.sqrt(max(variance - c * c * target.noise.removed[j], 0.0))
 
 

@@ -10,7 +10,13 @@ from skbayes_sg.inference.chains import make_target
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.gradients import ControlVariate, Full
 from skbayes_sg.kernels.minibatch import INDEX
-from skbayes_sg.kernels.models.mlp import MLP, network_outputs, pack, unpack
+from skbayes_sg.kernels.models.mlp import (
+    MLP,
+    REFRESH_EVERY,
+    network_outputs,
+    pack,
+    unpack,
+)
 from skbayes_sg.kernels.models.mlp_layers import ACTIVATIONS
 from skbayes_sg.kernels.models.mlp_outputs import Categorical, GaussianNoise
 from skbayes_sg.kernels.models.mlp_passes import BLOCK
@@ -150,6 +156,23 @@ def test_log_prior_is_gaussian_by_block_and_gamma_for_the_noise():
         expected -= 0.5 * precision * (block**2).sum()
     actual = log_prior(model, init_work(model), theta)
     np.testing.assert_allclose(actual, expected, rtol=1e-12)
+
+
+def test_a_precision_of_zero_is_integrated_out():
+    # Of m weights w: integral over lambda of e^-lambda lambda^(m/2) e^(-lambda |w|^2/2)
+    # is Gamma(1 + m/2) (1 + |w|^2/2)^-(1 + m/2).
+    model = network(outputs="numbers")
+    model = model._replace(precision=np.zeros_like(model.precision))
+    theta, work = random_theta(model), init_work(model)
+    weights, biases, noise = unpack(theta, model.sizes)
+    expected = np.sum(noise - np.exp(noise))
+    for block in (*weights, *biases):
+        expected -= (1 + block.size / 2) * np.log1p((block**2).sum() / 2)
+    np.testing.assert_allclose(log_prior(model, work, theta), expected, rtol=1e-12)
+    out = np.zeros_like(theta)
+    add_prior_gradient(model, work, theta, out)
+    numeric = central_differences(lambda t: log_prior(model, work, t), theta)
+    assert_close(out, numeric, 1e-6)
 
 
 def test_prior_curvature_by_central_differences():
@@ -298,7 +321,10 @@ def test_precisions_are_drawn_from_their_gamma_conditionals(beta):
     target = target._replace(inverse_temperature=beta)
     draws, n = [], 4000
     for _ in range(n):
-        refresh(model, target, theta, rng)
+        for _ in range(REFRESH_EVERY):
+            before = target.work.precision.copy()
+            refresh(model, target, theta, rng)
+        assert (target.work.precision != before).all()
         draws.append(target.work.precision.copy())
     weights, biases, _ = unpack(theta, model.sizes)
     blocks = [block for pair in zip(weights, biases, strict=True) for block in pair]
@@ -338,7 +364,7 @@ def test_without_data_the_chain_draws_from_the_prior():
         step_size=0.1,
         n_draws=10_000,
         burn_in=500,
-        thin=5,
+        thin=20,
         n_chains=4,
         random_state=0,
     )

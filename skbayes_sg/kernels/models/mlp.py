@@ -13,8 +13,12 @@ Packing of theta, for layers of sizes m_0 (features), m_1, ..., m_L (outputs):
     | noise           | what the likelihood adds: (m_L,) log precisions,  |
     |                 | none for classes                                  |
 
-The lambdas are drawn from their Gamma conditionals after every step. They live in the
-work, and a recorded draw is theta and then the 2 L lambdas of W_1, b_1, W_2, b_2, ...
+The lambdas are drawn from their Gamma conditionals after every tenth step: given the
+weights they are all but known, and the weights move slowly. They live in the work, and
+a recorded draw is theta and then the 2 L lambdas of W_1, b_1, W_2, b_2, ...
+
+A lambda of 0 stands for one that is integrated out: of m weights w the prior is then
+p(w) = (1 + |w|^2 / 2)^-(1 + m / 2), with the gradient -E(lambda | w) w.
 """
 
 import itertools
@@ -60,6 +64,8 @@ from skbayes_sg.kernels.ops import (
 from skbayes_sg.kernels.passes import each_row, fill_rows
 from skbayes_sg.kernels.rows import copy_rows, shape_rows
 
+REFRESH_EVERY = 10  # steps between two draws of the lambdas
+
 
 class MLP(NamedTuple):
     """A network, its data and its prior."""
@@ -82,6 +88,7 @@ class MLPWork(NamedTuple):
     row: np.ndarray  # (BLOCK,) a number per row: its factor or its log density
     g: np.ndarray  # gradient of a block with respect to all W_l and b_l
     precision: np.ndarray  # (2 L,)
+    clock: np.ndarray  # (1,) steps so far
 
 
 def pack(weights, biases, noise=()):
@@ -129,6 +136,7 @@ def _(model):
         row=np.zeros(BLOCK, dtype),
         g=np.zeros(_n_weights(model), dtype),
         precision=model.precision.copy(),
+        clock=np.zeros(1, np.int64),
     )
 
 
@@ -204,6 +212,8 @@ def _(model, work, theta, out):
     for part in range(work.precision.size):
         stop = first + _part_size(model.sizes, part)
         precision = work.precision[part]
+        if precision == 0.0:
+            precision = mean_precision(theta[first:stop])
         for j in range(first, stop):
             out[j] -= precision * theta[j]
         first = stop
@@ -217,8 +227,11 @@ def _(model, work, theta):
     for part in range(work.precision.size):
         size = _part_size(model.sizes, part)
         precision = work.precision[part]
-        total += 0.5 * size * math.log(precision)
-        total -= 0.5 * precision * _sum_squares(theta[first : first + size])
+        squares = _sum_squares(theta[first : first + size])
+        if precision == 0.0:
+            total -= (1.0 + 0.5 * size) * math.log1p(0.5 * squares)
+        else:
+            total += 0.5 * (size * math.log(precision) - precision * squares)
         first += size
     for j in range(first, theta.size):
         total += theta[j] - math.exp(theta[j])
@@ -240,7 +253,8 @@ def _(model, work, theta, out):
 def _(model, target, position, rng):
     # p(lambda | w)^beta = Gamma(1 + beta m / 2, beta (1 + |w|^2 / 2)) of m weights w,
     # beta the inverse temperature.
-    if not model.learns_precision:
+    target.work.clock[0] += 1
+    if not model.learns_precision or target.work.clock[0] % REFRESH_EVERY != 0:
         return
     theta, beta = locate(target, position), target.inverse_temperature
     first = 0
@@ -270,6 +284,12 @@ def network_outputs(model, work, theta, out):
     for first in range(0, n_rows(model), BLOCK):
         rows = fill_rows(idx, first, n_rows(model))
         out[first : first + rows.size] = _outputs(model, work, theta, rows)
+
+
+@helper
+def mean_precision(w):
+    """Return E(lambda | w)."""
+    return (1.0 + 0.5 * w.size) / (1.0 + 0.5 * _sum_squares(w))
 
 
 @helper

@@ -42,16 +42,18 @@ def deactivate(activation, a, delta):
 
 @activate.register(Relu)
 def _(activation, z):
+    zero = z.dtype.type(0.0)
     for b in range(z.shape[0]):
         for k in range(z.shape[1]):
-            z[b, k] = max(z[b, k], 0.0)
+            z[b, k] = max(z[b, k], zero)
 
 
 @deactivate.register(Relu)
 def _(activation, a, delta):
+    zero = a.dtype.type(0.0)
     for b in range(a.shape[0]):
         for k in range(a.shape[1]):
-            delta[b, k] = delta[b, k] if a[b, k] > 0.0 else 0.0
+            delta[b, k] = delta[b, k] if a[b, k] > zero else zero
 
 
 @activate.register(Tanh)
