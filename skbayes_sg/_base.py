@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
+from skbayes_sg._callbacks import CallbackSupportMixin, FitTasks
 from skbayes_sg._diagnostics import DiagnosticsMixin
 from skbayes_sg._validation import (
     check_auto,
@@ -53,7 +54,7 @@ class Run:
     draws: np.ndarray = None
     info: object = None  # SampleInfo
 
-    def draw(self, estimator, model, sampler, seed, start=None, attempt=0):
+    def draw(self, estimator, model, sampler, tasks, seed, start=None, attempt=0):
         """Run the chains of an estimator, from `start` or from where they ended."""
         checkpoint = estimator.checkpoint
         if checkpoint is not None:
@@ -79,6 +80,7 @@ class Run:
                 n_jobs=estimator.n_jobs,
                 random_state=seed,
                 progress=bool(estimator.verbose),
+                callback=tasks,
                 return_info=True,
             )
         except KeyboardInterrupt as interrupt:
@@ -89,7 +91,7 @@ class Run:
             estimator._interrupt = interrupt  # raised once these draws are in place
 
 
-class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
+class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, BaseEstimator):
     """Base of estimators whose parameters are posterior draws.
 
     A subclass lists its parameters in its own constructor, builds a model in `fit` and
@@ -144,10 +146,11 @@ class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
         seeds = np.random.SeedSequence(entropy.tolist())
         model = typed(model)
         run = self._last_run(model, sampler)
-        if run is not None:
-            run.draw(self, model, sampler, seeds.spawn(1)[0])
-        else:
-            run = self._first_run(model, sampler, seeds)
+        with FitTasks(self) as tasks:
+            if run is None:
+                run = self._first_run(model, sampler, seeds, tasks)
+            else:
+                run.draw(self, model, sampler, tasks, seeds.spawn(1)[0])
         self._model = model
         self.mode_ = run.where.mode
         self.step_size_ = run.step_size
@@ -165,7 +168,7 @@ class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
         if self.warm_start and run.info.chains is not None:
             self._run = run
 
-    def _first_run(self, model, sampler, seeds):
+    def _first_run(self, model, sampler, seeds, tasks):
         """Choose what is "auto" and run the chains, with smaller steps if need be."""
         previous = self._warm_draws(model)
         mode = find_mode(model, previous.mean(axis=0) if previous is not None else None)
@@ -197,7 +200,7 @@ class BaseSGMCMC(DiagnosticsMixin, BaseEstimator):
                 thin=thin if self.thin == "auto" else self.thin,
             )
             try:
-                run.draw(self, model, sampler, stream, start, attempt)
+                run.draw(self, model, sampler, tasks, stream, start, attempt)
                 return run
             except DivergenceError:
                 if self.step_size != "auto" or attempt == MAX_RETRIES:

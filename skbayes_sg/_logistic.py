@@ -8,6 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayes_sg._base import BaseSGMCMC
+from skbayes_sg._callbacks import with_callbacks
 from skbayes_sg._design import as_rows
 from skbayes_sg._validation import (
     all_or_nothing,
@@ -171,6 +172,7 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X, y, sample_weight=None):
         """Draw from the posterior of the coefficients.
 

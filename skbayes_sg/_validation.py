@@ -126,7 +126,9 @@ def all_or_nothing(estimator):
     try:
         yield
     except BaseException:
-        vars(estimator).clear()
+        for name in set(vars(estimator)) - set(before):
+            if not name.startswith(("_skl_", "_callback_")):  # scikit-learn's own
+                delattr(estimator, name)
         vars(estimator).update(before)
         raise
     interrupt = vars(estimator).pop("_interrupt", None)

@@ -1,5 +1,6 @@
 """Chains: seeds, threads, chunks, progress, divergence and interruption."""
 
+import math
 import os
 import time
 import warnings
@@ -15,6 +16,7 @@ from skbayes_sg.inference.curvature import curvature_diagonal
 from skbayes_sg.inference.progress import Progress
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.engine import run_chain
+from skbayes_sg.kernels.minibatch import INDEX
 from skbayes_sg.kernels.ops import (
     GradientNoise,
     Target,
@@ -27,6 +29,7 @@ from skbayes_sg.kernels.ops import (
     init_work,
     n_parameters,
     n_recorded,
+    n_rows,
     parameter_dtype,
     position_scale,
     prepare,
@@ -35,9 +38,11 @@ from skbayes_sg.kernels.ops import (
     to_position,
     typed,
 )
+from skbayes_sg.kernels.passes import subsampled_log_posterior
 from skbayes_sg.kernels.schedules import Constant
 
 CHUNK_SECONDS = 0.05  # how long a chain computes before Python looks after it
+MONITORED_ROWS = 1000  # from which the log posterior is shown beside the progress
 CHECKPOINT_SECONDS = 5.0  # between two checkpoints of a chain
 NOISE_EVERY = 10  # iterations between two measurements of the gradient noise
 RUNAWAY = 100.0  # posterior sds, or starting distances, that no chain may exceed
@@ -139,6 +144,16 @@ class _Cancelled(Exception):
     pass
 
 
+class _End(NamedTuple):
+    """What a chain leaves."""
+
+    draws: np.ndarray
+    variance: np.ndarray  # of the gradient
+    stats: dict
+    t: int
+    snapshot: dict
+
+
 def sample(
     model,
     sampler,
@@ -161,6 +176,7 @@ def sample(
     n_jobs=None,
     random_state=None,
     progress=False,
+    callback=None,
     return_info=False,
 ):
     """Draw from a posterior by stochastic-gradient MCMC.
@@ -205,7 +221,11 @@ def sample(
     random_state : int, SeedSequence or None
         Seed; every chain gets a stream of its own.
     progress : bool, default=False
-        Show a progress bar.
+        Show a progress bar, with step size and log posterior (from a part of the rows).
+    callback : callable, optional
+        Called as ``callback(done, total)`` with the iterations of all chains, from time
+        to time and from any of their threads, one at a time. A true answer ends the run
+        with the draws made so far, at least one of each chain.
     return_info : bool, default=False
         Also return a `SampleInfo`.
 
@@ -266,7 +286,7 @@ def sample(
     control = _Control(n_chains)
     blas = _one_blas_thread(n_jobs, n_chains)
     total = (plan.n_iter - plan.begin) * n_chains
-    with Progress(total, "sampling", progress) as bar, blas:
+    with Progress(total, "sampling", progress, callback) as bar, blas:
         try:
             results = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
                 joblib.delayed(_run_one)(
@@ -280,22 +300,23 @@ def sample(
             if isinstance(error, KeyboardInterrupt):
                 error.partial = _partial(plan, draws, min(control.done))
             raise
-    for c, (kept, *_) in enumerate(results):
-        if not np.may_share_memory(kept, draws[c]):  # it ran in another process
-            draws[c] = kept
-    variances = np.array([variance for _, variance, _, _ in results])
+    for c, end in enumerate(results):
+        if not np.may_share_memory(end.draws, draws[c]):  # it ran in another process
+            draws[c] = end.draws
+    variances = np.array([end.variance for end in results])
     if noise_correction:
         _check_correction(plan, variances)
-    if checkpoint is not None and storage is None:
-        draws = np.array(draws)
+    t = min(end.t for end in results)
+    if t < plan.n_iter or (checkpoint is not None and storage is None):
+        draws = np.array(draws[:, : plan.n_kept(t)])
     if not return_info:
         return draws
     info = SampleInfo(
-        step_sizes=_recorded_steps(plan),
+        step_sizes=_recorded_steps(plan)[: plan.n_kept(t)],
         gradient_variance=variances,
-        stats=[stats for _, _, stats, _ in results],
-        n_iter=plan.n_iter,
-        chains=[end for _, _, _, end in results],
+        stats=[end.stats for end in results],
+        n_iter=t,
+        chains=[end.snapshot for end in results] if t == plan.n_iter else None,
     )
     return draws, info
 
@@ -386,7 +407,7 @@ def make_target(
 
 
 def _run_one(plan, c, position, seed, draws, control, bar):
-    """Run chain c; return draws, gradient variance, statistics and where it ended."""
+    """Run chain c to its end, or to where it is stopped."""
     control.running.add(c)
     try:
         chain, target = _new_chain(plan, position, seed)
@@ -397,14 +418,14 @@ def _run_one(plan, c, position, seed, draws, control, bar):
         elif not draws.flags.writeable:
             draws = np.empty_like(draws)
         bar.update(t - plan.begin)
-        _run_from(t, plan, c, chain, target, np.asarray(draws), control, bar)
+        t = _run_from(t, plan, c, chain, target, np.asarray(draws), control, bar)
     finally:
         control.running.discard(c)
     variance = chain.noise.variance
     if chain.noise.count[0] == 0:
         variance = np.full_like(variance, np.nan)
     stats = sampler_stats(plan.sampler, chain.state)
-    return draws, variance, stats, snapshot(chain, plan.n_iter)
+    return _End(draws, variance, stats, t, snapshot(chain, t))
 
 
 def _new_chain(plan, position, seed):
@@ -423,11 +444,12 @@ def _new_chain(plan, position, seed):
 
 
 def _run_from(t, plan, c, chain, target, draws, control, bar):
-    """Run chain c from iteration t to its end, in chunks."""
+    """Run chain c from iteration t on, in chunks; return the iteration it reached."""
     noise_until = plan.n_iter if plan.corrects else plan.burn_in
     reach = RUNAWAY * max(1.0, _distance(plan, chain.state.position))
     chunk, saved = 1, time.monotonic()
-    while t < plan.n_iter:
+    monitor = _Monitor(plan, target) if bar.enabled and c == 0 else None
+    while t < plan.n_iter and not (bar.stopped and plan.n_kept(t) > 0):
         if control.cancelled:
             raise _Cancelled
         stop = min(t + chunk, plan.n_iter)
@@ -450,7 +472,7 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
         distance = _distance(plan, chain.state.position)
         if not distance <= reach:
             raise _divergence(plan, c, stop, distance)
-        bar.update(stop - t)
+        bar.update(stop - t, **(monitor.facts(stop) if monitor else {}))
         t, chunk = stop, max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / elapsed)))
         control.done[c] = t
         if plan.checkpoint is not None and (
@@ -458,6 +480,27 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
         ):
             plan.checkpoint.save(c, chain, t)
             saved = time.monotonic()
+    return t
+
+
+class _Monitor:
+    """What is shown beside the progress of the first chain, at most once a second."""
+
+    def __init__(self, plan, target):
+        self.plan, self.target = plan, target
+        n, m = n_rows(plan.model), min(n_rows(plan.model), MONITORED_ROWS)
+        self.rows = (np.arange(m, dtype=np.int64) * n // m).astype(INDEX)
+        self.shown, self.seen = {}, -math.inf
+
+    def facts(self, t):
+        """Return step size and log posterior after iteration t."""
+        if time.monotonic() - self.seen > 1.0:
+            parts = self.plan.model, self.target.work, self.target.theta
+            value = subsampled_log_posterior(*parts, self.rows)
+            h = step_size_at(self.plan.schedule, t)
+            self.shown = {"step": f"{h:.3g}", "log posterior": f"{value:.6g}"}
+            self.seen = time.monotonic()
+        return self.shown
 
 
 def _distance(plan, position):

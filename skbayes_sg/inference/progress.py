@@ -1,16 +1,20 @@
 """A progress bar that several threads may advance."""
 
+import sys
 import threading
 
 
 class Progress:
     """A bar over `total` iterations; silent unless `enabled`.
 
-    It is drawn by tqdm where that is installed, else as a line per tenth.
+    In a terminal or a notebook it is drawn by tqdm, where that is installed. Elsewhere,
+    in logs, it is a line per tenth. `callback(done, total)`, if given, is called too; a
+    true answer of it sets `stopped`.
     """
 
-    def __init__(self, total, label, enabled):
+    def __init__(self, total, label, enabled, callback=None):
         self.total, self.label, self.enabled = total, label, enabled
+        self.callback, self.stopped = callback, False
         self._done, self._lock, self._bar = 0, threading.Lock(), None
 
     def __reduce__(self):
@@ -19,9 +23,10 @@ class Progress:
 
     def __enter__(self):
         """Show the bar."""
-        if self.enabled:
+        notebook = "ipykernel" in sys.modules
+        if self.enabled and (notebook or sys.stderr.isatty()):
             try:
-                from tqdm import tqdm
+                from tqdm.auto import tqdm
             except ImportError:
                 return self
             self._bar = tqdm(total=self.total, desc=self.label, unit="it")
@@ -32,13 +37,22 @@ class Progress:
         if self._bar is not None:
             self._bar.close()
 
-    def update(self, count):
-        """Advance by `count` iterations."""
-        if not self.enabled:
+    def update(self, count, **facts):
+        """Advance by `count` iterations; `facts` are shown beside them."""
+        if not self.enabled and self.callback is None:
             return
         with self._lock:
             before, self._done = self._done, self._done + count
+            if self.callback is not None and self.callback(self._done, self.total):
+                self.stopped = True
             if self._bar is not None:
+                self._bar.set_postfix(facts or None, refresh=False)
                 self._bar.update(count)
-            elif 10 * before // self.total < 10 * self._done // self.total:
-                print(f"{self.label}: {100 * self._done // self.total} %", flush=True)
+            elif self.enabled:
+                self._log(before, facts)
+
+    def _log(self, before, facts):
+        if 10 * before // self.total < 10 * self._done // self.total:
+            words = [f"{self.label}: {100 * self._done // self.total} %"]
+            words += [f"{name} = {value}" for name, value in facts.items()]
+            print(", ".join(words), file=sys.stderr, flush=True)

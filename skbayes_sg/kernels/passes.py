@@ -61,6 +61,15 @@ def log_posterior(model, work, theta, out):
 
 
 @entry_point
+def subsampled_log_posterior(model, work, theta, idx):
+    """Return an estimate of log p(theta | data) from the rows in `idx`."""
+    scale = n_rows(model) / idx.size
+    return log_prior(model, work, theta) + scale * log_likelihood(
+        model, work, theta, idx
+    )
+
+
+@entry_point
 def hessian(model, work, theta, out):
     """Add the Hessian of -log-likelihood at theta to (d, d) `out`."""
     idx = each_row()

@@ -1,6 +1,7 @@
 """Chains: reproducibility, chunks, threads, divergence, interruption, storage."""
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -167,14 +168,39 @@ def test_wrong_start(model):
         draw(model, start=np.zeros(4))
 
 
+@pytest.mark.parametrize("terminal", [True, False])
 @pytest.mark.parametrize("tqdm", [True, False])
-def test_progress(model, capfd, monkeypatch, tqdm):
+def test_progress(model, capsys, monkeypatch, tqdm, terminal):
     if not tqdm:
-        monkeypatch.setitem(sys.modules, "tqdm", None)
+        monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     draw(model, progress=True, n_draws=1, thin=1, burn_in=0, n_chains=1)
-    draw(model, progress=True)
-    out, err = capfd.readouterr()
-    assert "100" in (err if tqdm else out)
+    draw(model, progress=True, n_jobs=2)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "100%" in err if tqdm and terminal else "sampling: 100 %" in err
+    # SGLD with h = 0.1; log p = -1/2 sum_i (y_i - mu)' P (y_i - mu), about -900.
+    assert re.search(r"step( = |=)0.1, log posterior( = |=)-\d+", err)
+    draw(model)
+    assert capsys.readouterr().err == ""
+
+
+def test_callback_sees_progress_and_stops(model):
+    seen = []
+
+    def callback(done, total):
+        seen.append((done, total))
+        return done > total / 2
+
+    draws, info = draw(
+        model, callback=callback, n_draws=5000, n_jobs=2, return_info=True
+    )
+    done, total = np.array(seen).T
+    assert (np.diff(done) >= 0).all() and set(total) == {4 * 10_020}
+    n_draws = draws.shape[1]
+    assert 1 <= n_draws < 5000 and info.chains is None
+    assert len(info.step_sizes) == n_draws
+    assert np.array_equal(draws, draw(model, n_draws=5000)[:, :n_draws])
 
 
 def test_noise_correction_says_when_it_cannot(model):

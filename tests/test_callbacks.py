@@ -1,0 +1,69 @@
+"""scikit-learn's callbacks follow a fit and may end it."""
+
+import numpy as np
+import pytest
+
+from skbayes_sg import SGLDLogisticRegression
+from skbayes_sg._callbacks import N_TASKS
+
+pytest.importorskip("sklearn.callback")
+
+
+class Recorder:
+    """Count the tasks of a fit; stop it after `limit` of them."""
+
+    def __init__(self, limit=None):
+        self.limit, self.events = limit, []
+
+    def setup(self, estimator, context):
+        self.events.append("setup")
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        self.events.append(context.task_name)
+        return self.limit is not None and self.events.count("iterations") >= self.limit
+
+    def teardown(self, estimator, context):
+        self.events.append("teardown")
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+def fit(data, recorder, **changes):
+    settings = dict(n_draws=400, thin=50, n_chains=2, random_state=0, n_jobs=2)
+    model = SGLDLogisticRegression(**{**settings, **changes})
+    return model.set_callbacks(recorder).fit(*data)
+
+
+def test_callbacks_follow_a_fit(data):
+    recorder = Recorder()
+    model = fit(data, recorder)
+    assert recorder.events[0] == "setup"
+    assert recorder.events[-2:] == ["fit", "teardown"]
+    assert recorder.events.count("iterations") == N_TASKS
+    assert model.samples_.shape[1] == 400
+
+
+def test_a_callback_ends_a_fit(data):
+    whole = fit(data, Recorder()).samples_
+    recorder = Recorder(limit=N_TASKS // 2)
+    model = fit(data, recorder, n_draws=4000)
+    n_draws = model.samples_.shape[1]
+    assert 1 <= n_draws < 4000 and recorder.events[-1] == "teardown"
+    shared = min(n_draws, 400)
+    assert np.array_equal(model.samples_[:, :shared], whole[:, :shared])
+    assert model.predict_proba(data[0]).shape == (200, 2)
+
+
+def test_no_callbacks_after_a_failure(data):
+    recorder = Recorder()
+    with pytest.raises(ArithmeticError):
+        fit(data, recorder, step_size=1e6)
+    assert recorder.events[-1] == "teardown" and "fit" not in recorder.events
