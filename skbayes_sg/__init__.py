@@ -1,6 +1,7 @@
 """Bayesian estimators for scikit-learn, sampled by stochastic-gradient MCMC."""
 
 from skbayes_sg._bpmf import SGBPMFRecommender
+from skbayes_sg._consensus import ConsensusClassifier
 from skbayes_sg._displays import CoefficientDisplay, KSDSearchDisplay, TraceDisplay
 from skbayes_sg._logistic import (
     SGHMCLogisticRegression,
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CoefficientDisplay",
+    "ConsensusClassifier",
     "DivergenceError",
     "KSDSearchDisplay",
     "KSDStepSizeSearch",
