@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from skbayes_sg._callbacks import CallbackSupportMixin, FitTasks
 from skbayes_sg._diagnostics import DiagnosticsMixin
+from skbayes_sg._saving import VersionedMixin
 from skbayes_sg._validation import (
     check_auto,
     check_bool,
@@ -91,7 +92,7 @@ class Run:
             estimator._interrupt = interrupt  # raised once these draws are in place
 
 
-class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, BaseEstimator):
+class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEstimator):
     """Base of estimators whose parameters are posterior draws.
 
     A subclass lists its parameters in its own constructor, builds a model in `fit` and

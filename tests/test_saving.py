@@ -1,5 +1,6 @@
-"""Draws go to files without pickle; old files still load."""
+"""Pickles carry versions; draws go to files without pickle; old files still load."""
 
+import copy
 import io
 import json
 import os
@@ -36,6 +37,33 @@ def fitted(**changes):
 @pytest.fixture(scope="module")
 def model():
     return fitted()
+
+
+def test_pickles_carry_versions(model, recwarn):
+    state = model.__getstate__()
+    assert state["_skbayes_sg_version"] == skbayes_sg.__version__
+    assert state["_skbayes_sg_format"] == FORMAT
+    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert vars(again).keys() == vars(model).keys() - {"_model", "_run"}
+        assert np.array_equal(again.samples_, model.samples_)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"_skbayes_sg_version": "0.0.1"}, r"version 0\.0\.1 .*Fit it again"),
+        ({"_skbayes_sg_format": FORMAT + 1}, rf"\(format {FORMAT + 1}\)"),
+        ({"_skbayes_sg_version": None, "_skbayes_sg_format": None}, "unknown version"),
+    ],
+)
+def test_a_pickle_of_another_version_warns(model, changes, words):
+    state = {**model.__getstate__(), **changes}
+    state = {name: value for name, value in state.items() if value is not None}
+    again = SGLDLogisticRegression()
+    with pytest.warns(UserWarning, match=words):
+        again.__setstate__(state)
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
