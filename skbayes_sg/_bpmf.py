@@ -434,7 +434,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
                     learns,
                     dof,
                 ),
-                refresh_every=2,
+                refresh_every=1,
             )
         )
 
@@ -579,4 +579,4 @@ def _check_pair(name, value):
 
 def _refresh_every(model, batch_size):
     """Return how often to draw the noise: its pass over all ratings is kept cheap."""
-    return max(2, math.ceil(1.5 * model.y.size / batch_size))
+    return max(4, math.ceil(1.5 * model.y.size / batch_size))

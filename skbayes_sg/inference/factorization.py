@@ -26,8 +26,8 @@ TOLERANCE = 0.1  # relative excess of variance that gradient noise may cause
 ROUNDS = 10, 20, 40, 80  # iterations before each measurement of the units
 MAX_RESIDUAL = 20.0  # sds of all ratings by which no draw may miss a rating
 MAX_RETRIES = 5  # of a step size after a divergence
-MIN_BURN_IN, MAX_BURN_IN = 150, 5000
-MIN_THIN, MAX_THIN = 10, 100
+MIN_BURN_IN, MAX_BURN_IN = 50, 5000
+MIN_THIN, MAX_THIN = 5, 100
 
 
 class FactorDraws(NamedTuple):
@@ -191,8 +191,8 @@ def automatic_row_step(model, sampler, gradient, where, temperature=1.0):
 def automatic_row_lengths(sampler, h):
     """Return burn-in and thinning, from the time in which a typical row moves."""
     tau = relaxation(sampler, h)
-    burn_in = min(max(math.ceil(6 * tau), MIN_BURN_IN), MAX_BURN_IN)
-    return burn_in, min(max(math.ceil(tau / 3), MIN_THIN), MAX_THIN)
+    burn_in = min(max(math.ceil(3 * tau), MIN_BURN_IN), MAX_BURN_IN)
+    return burn_in, min(max(math.ceil(tau / 5), MIN_THIN), MAX_THIN)
 
 
 def theta_of(model, draw):
