@@ -27,6 +27,7 @@ from skbayes_sg._validation import (
 )
 from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.factorization import (
+    WARM_UP_SAMPLER,
     automatic_row_lengths,
     automatic_row_step,
     check_fit,
@@ -44,18 +45,18 @@ from skbayes_sg.kernels.gradients import GRADIENTS, Full, Minibatch
 from skbayes_sg.kernels.models import MatrixFactorization, RatingNoise, RowPrior
 from skbayes_sg.kernels.ops import (
     curvature_exponent,
-    is_exact,
     n_recorded,
     stable_step,
     typed,
 )
 from skbayes_sg.kernels.rows import CSRRows
-from skbayes_sg.kernels.samplers import BAOAB, LeimkuhlerMatthews
+from skbayes_sg.kernels.samplers import LazyLangevin, LeimkuhlerMatthews
 from skbayes_sg.kernels.schedules import SCHEDULES
 from skbayes_sg.metrics import kernel_stein_discrepancy
 
 START_SD = 0.3  # of factors, in units of the square root of the ratings' sd
-MAX_FULL = 1_000_000  # ratings up to which the full gradient is the cheapest
+MAX_FULL = 10_000_000  # ratings up to which the full gradient is the cheapest
+LAZY_SHARE = 0.1  # of all rows; lazy steps pay where a minibatch touches fewer
 MODE_STEPS = 10_000  # of the search for the centre of a control variate
 HYPERPARAMETERS = ("conjugate", "log-scale")
 
@@ -92,11 +93,14 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
     rating_range : tuple of (float, float) or None, default=None
         Predictions are clipped to it; None is the range of the ratings in `fit`.
     sampler : str, sampler or None, default=None
-        One of `skbayes_sg.kernels.samplers.SAMPLERS`; None is BAOAB with low friction.
+        One of `skbayes_sg.kernels.samplers.SAMPLERS`. None is BAOAB with low friction
+        for the full gradient; for minibatches `LeimkuhlerMatthews`, or `LazyLangevin`,
+        whose cost does not grow with the number of users and items, where these are
+        small.
     gradient : str or gradient estimator, default="auto"
         One of `skbayes_sg.kernels.gradients.GRADIENTS`, for instance "full",
-        "minibatch" or "cv". "auto" is the full gradient for up to a million ratings,
-        minibatches beyond.
+        "minibatch" or "cv". "auto" is the full gradient for up to ten million ratings,
+        minibatches beyond or if there is a `batch_size`.
     step_size : float or "auto", default="auto"
         Step size h, in the units of the preconditioner.
     batch_size : int or "auto", default="auto"
@@ -172,7 +176,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
     (5,)
     """
 
-    _default_sampler = BAOAB(friction=0.2)
+    _default_sampler = WARM_UP_SAMPLER
 
     def __init__(
         self,
@@ -357,6 +361,11 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
                     f"rating_range={self.rating_range!r} is not allowed; it must be a "
                     "pair of increasing numbers, or None"
                 )
+        if self.hyperparameters == "log-scale" and isinstance(sampler, LazyLangevin):
+            raise ValueError(
+                "sampler=LazyLangevin() moves rows alone, which have a fixed prior "
+                'between its draws; use hyperparameters="conjugate"'
+            )
         if self.preconditioner == "dense":
             raise ValueError(
                 "preconditioner='dense' is not for factors, of which there are too "
@@ -446,10 +455,8 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         entropy = check_random_state(self.random_state).randint(2**31, size=4)
         seeds = np.random.SeedSequence(entropy.tolist()).spawn(3)
         size = self._rating_batch_size(model.y.size)
-        simple = Minibatch(size) if size < model.y.size else Full()
         model = typed(model._replace(refresh_every=_refresh_every(model, size)))
-        if self.sampler is None and not is_exact(simple):
-            sampler = LeimkuhlerMatthews()
+        sampler = self._rating_sampler(model, sampler, size)
         options = {
             "temperature": self.temperature,
             "n_jobs": self.n_jobs,
@@ -462,8 +469,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         if plain:
             where = row_geometry(model, draws)
         else:
-            warm = self._default_sampler if is_exact(simple) else LeimkuhlerMatthews()
-            draws, where = warm_up(model, warm, simple, draws, seeds[1], **options)
+            draws, where = warm_up(model, draws, seeds[1], **options)
             model = typed(continued(model, draws))
         gradient = self._rating_gradient(model, size, theta_of(model, draws[0]))
         h, auto = self.step_size, self.step_size == "auto"
@@ -521,6 +527,16 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         if exact or (self.gradient == "auto" and n <= MAX_FULL):
             return n
         return min(n, max(1000, n // 10))
+
+    def _rating_sampler(self, model, sampler, size):
+        """Return the sampler, for minibatches if it is the default one."""
+        n = model.n_users + model.n_items
+        if self.sampler is None and size < model.y.size:
+            few = 2 * size < LAZY_SHARE * n and not model.prior.on_log_scale
+            sampler = LazyLangevin() if few else LeimkuhlerMatthews()
+        if isinstance(sampler, LazyLangevin):
+            sampler = sampler._replace(width=self._layout[1])
+        return sampler
 
     def _rating_gradient(self, model, size, near):
         """Return the gradient estimator; a control variate is centred close by."""

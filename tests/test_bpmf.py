@@ -21,6 +21,7 @@ from sklearn.model_selection import (
 from skbayes_sg import DivergenceError, KSDStepSizeSearch, SGBPMFRecommender
 from skbayes_sg.datasets import fetch_movielens_100k, make_ratings
 from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
+from skbayes_sg.kernels.samplers import LazyLangevin
 from tests.gibbs import Gibbs, gibbs_predictions
 from tests.kernels.conftest import skip_compiler
 
@@ -140,6 +141,7 @@ PARTS = {
     "sghmc-cv": {"sampler": "sghmc", "gradient": "cv"},
     "sgnht": {"sampler": "sgnht", "gradient": "minibatch"},
     "default sampler": {"gradient": "minibatch"},
+    "lazy": {"sampler": LazyLangevin(), "gradient": "minibatch"},
     "instances": {"gradient": Minibatch(5)},
     "log scale": {"hyperparameters": "log-scale", "gradient": "full"},
     "plain": {"sampler": "sgld", "preconditioner": "none", "step_size": 1e-3},
@@ -164,13 +166,26 @@ def test_every_algorithm_moves(name, monkeypatch):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "name", ["sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "log scale"]
+    "name", ["sgld", "sgld-cv", "sghmc", "sghmc-cv", "sgnht", "lazy", "log scale"]
 )
 def test_every_algorithm_predicts_movielens(name, movielens):
     model = SGBPMFRecommender(random_state=0, n_draws=50, **PARTS[name])
     error, coverage = fold_quality(model, movielens, 0)
     assert error < 0.91
     assert 0.86 < coverage < 0.94
+
+
+def test_lazy_steps_where_a_minibatch_touches_few_rows(monkeypatch):
+    X, y = make_ratings(300, 200, 3000, n_factors=3, noise_std=0.5, random_state=0)
+    exact = quick(n_draws=300).fit(X, y)
+    few = quick(gradient="minibatch", batch_size=20, n_chains=1, thin=2000)
+    lazy = clone(few).fit(X, y)
+    monkeypatch.setattr("skbayes_sg._bpmf.LAZY_SHARE", 0.0)
+    eager = clone(few).set_params(n_draws=2).fit(X, y)
+    assert not np.array_equal(lazy.samples_[:, :2], eager.samples_)
+    assert np.corrcoef(lazy.predict(X), exact.predict(X))[0, 1] > 0.96
+    sds = [m.predict(X, return_std=True)[1].mean() for m in (lazy, exact)]
+    assert sds[0] == pytest.approx(sds[1], rel=0.03)
 
 
 def test_control_variate_keeps_a_given_centre(monkeypatch):

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from skbayes_sg import SGBPMFRecommender
 from skbayes_sg.datasets import make_ratings
 from skbayes_sg.kernels.gradients import Minibatch
-from skbayes_sg.kernels.samplers import SGLD
+from skbayes_sg.kernels.samplers import SGLD, LazyLangevin
 from tests.test_bad_input import assert_untouched
 
 X, Y = make_ratings(8, 6, 20, random_state=0)
@@ -81,6 +81,12 @@ def test_parameter(name, value):
 def test_a_step_in_the_units_of_no_preconditioner():
     model = SGBPMFRecommender(preconditioner="none")
     with pytest.raises(ValueError, match="step_size='auto'.*must be a number"):
+        model.fit(X, Y)
+
+
+def test_lazy_steps_with_a_moving_prior():
+    model = SGBPMFRecommender(sampler=LazyLangevin(), hyperparameters="log-scale")
+    with pytest.raises(ValueError, match="^sampler=LazyLangevin.*conjugate"):
         model.fit(X, Y)
 
 

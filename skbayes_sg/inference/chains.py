@@ -27,6 +27,7 @@ from skbayes_sg.kernels.ops import (
     init_memory,
     init_state,
     init_work,
+    is_lazy,
     n_parameters,
     n_recorded,
     n_rows,
@@ -268,6 +269,11 @@ def sample(
         checkpoint=None,
     )
     check_parts(plan.sampler, plan.model, plan.gradient, plan.coordinates)
+    if noise_correction and is_lazy(plan.sampler):
+        raise ValueError(
+            f"noise_correction=True is not for {type(sampler).__name__}, which never "
+            "looks at the whole gradient; use False, or another sampler"
+        )
     if checkpoint is not None:
         plan = plan._replace(checkpoint=_checkpoint(plan, checkpoint, random_state))
         shape = (n_chains, plan.n_draws, n_recorded(model))
@@ -446,6 +452,8 @@ def _new_chain(plan, position, seed):
 def _run_from(t, plan, c, chain, target, draws, control, bar):
     """Run chain c from iteration t on, in chunks; return the iteration it reached."""
     noise_until = plan.n_iter if plan.corrects else plan.burn_in
+    if is_lazy(plan.sampler):  # a measurement would cost what it saves
+        noise_until = 0
     reach = RUNAWAY * max(1.0, _distance(plan, chain.state.position))
     chunk, saved = 1, time.monotonic()
     monitor = _Monitor(plan, target) if bar.enabled and c == 0 else None

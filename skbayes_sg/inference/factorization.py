@@ -12,6 +12,7 @@ import numpy as np
 
 from skbayes_sg.inference.chains import DivergenceError, sample
 from skbayes_sg.kernels.coordinates import Diagonal
+from skbayes_sg.kernels.gradients import Full
 from skbayes_sg.kernels.models.matrix_factorization import apply_curvature, width
 from skbayes_sg.kernels.ops import (
     accurate_step,
@@ -21,8 +22,11 @@ from skbayes_sg.kernels.ops import (
     relaxation,
 )
 from skbayes_sg.kernels.passes import hessian_diagonal, log_posterior
+from skbayes_sg.kernels.samplers import BAOAB
 
 TOLERANCE = 0.1  # relative excess of variance that gradient noise may cause
+WARM_UP_SAMPLER = BAOAB(friction=0.2)
+WARM_UP_REFRESH = 4  # iterations per draw of the noise, a pass over all ratings
 ROUNDS = 10, 20, 40, 80  # iterations before each measurement of the units
 MAX_RESIDUAL = 20.0  # sds of all ratings by which no draw may miss a rating
 MAX_RETRIES = 5  # of a step size after a divergence
@@ -96,11 +100,13 @@ def random_start(model, rng):
     return np.concatenate([part.ravel() for part in parts]).astype(model.y.dtype)
 
 
-def warm_up(model, sampler, gradient, draws, seed, **options):
-    """Move recorded draws, (n_chains, dim), towards the posterior.
+def warm_up(model, draws, seed, **options):
+    """Move recorded draws, (n_chains, dim), towards the posterior, by full gradients.
 
     Returns the draws and the geometry there.
     """
+    sampler, gradient = WARM_UP_SAMPLER, Full()
+    model = model._replace(refresh_every=WARM_UP_REFRESH)
     where = row_geometry(model, draws)
     for length, stream in zip(ROUNDS, seed.spawn(len(ROUNDS)), strict=True):
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from skbayes_sg.kernels.ops import (
     copy_to,
+    part_of,
     position_scale,
     pull_back,
     pull_back_diagonal,
@@ -98,6 +99,16 @@ def _(coordinates, vector, out):
         for j in range(i, out.size):
             total += coordinates.factor[i, j] * vector[j]
         out[i] = total
+
+
+@part_of.register(Identity)
+def _(coordinates, first, last):
+    return coordinates
+
+
+@part_of.register(Diagonal)
+def _(coordinates, first, last):
+    return Diagonal(coordinates.center[first:last], coordinates.scale[first:last])
 
 
 @pull_back_metric.register(Identity)

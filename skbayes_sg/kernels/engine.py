@@ -8,10 +8,12 @@ from skbayes_sg.kernels.ops import (
     address_of_estimate,
     entry_point,
     estimate_by,
+    is_due,
     locate,
     measure_noise,
     record,
     refresh,
+    settle,
     step,
     step_size_at,
 )
@@ -40,11 +42,14 @@ def run_chain(
     """
     for t in range(start, stop):
         step(sampler, state, target, step_size_at(schedule, t), rng)
-        refresh(target.model, target, state.position, rng)
+        if is_due(target.model, t):
+            settle(sampler, state, target, rng)
+            refresh(target.model, target, state.position, rng)
         if t < noise_until and t % noise_every == 0:
             measure_noise(target, state.position, rng)
         kept = t + 1 - burn_in
         if kept > 0 and kept % thin == 0:
+            settle(sampler, state, target, rng)
             theta = locate(target, state.position)
             record(target.model, target.work, theta, draws[kept // thin - 1])
 

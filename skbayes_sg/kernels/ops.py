@@ -331,6 +331,28 @@ def refresh(model, target, position, rng):
 
 
 @kernel_op
+def is_due(model, t):
+    """Whether `refresh` is to be called after iteration t = 0, 1, ..."""
+    return True
+
+
+@kernel_op
+def blocks_of(model, i):
+    """Return the blocks of theta that row i depends on, a tuple of their numbers.
+
+    Theta is made of blocks of equal width. For samplers that move only what a minibatch
+    depends on.
+    """
+    raise NotImplementedError
+
+
+@kernel_op
+def block_prior(model, work, block, mean, precision):
+    """Write mean and precisions of a block's prior, an independent Gaussian."""
+    raise NotImplementedError
+
+
+@kernel_op
 def n_recorded(model):
     """Return the length of a recorded draw; theta alone unless a model says more."""
     return n_parameters(model)
@@ -349,7 +371,19 @@ def estimate(gradient, memory, model, work, theta, rng, out):
     raise NotImplementedError
 
 
+@kernel_op
+def draw_rows(gradient, memory, rng):
+    """Return the rows of a fresh minibatch, of an estimator that weighs all alike."""
+    raise NotImplementedError
+
+
 # Coordinates
+@kernel_op
+def part_of(coordinates, first, last):
+    """Return the coordinates of the parameters from `first` to `last` alone."""
+    raise NotImplementedError
+
+
 @kernel_op
 def to_theta(coordinates, position, out):
     """Write theta = center + L position to `out`."""
@@ -414,6 +448,14 @@ def step(sampler, state, target, h, rng):
     raise NotImplementedError
 
 
+@kernel_op
+def settle(sampler, state, target, rng):
+    """Bring all of ``state.position`` up to date before it is read.
+
+    The default does nothing; it is for samplers that move parts of it late.
+    """
+
+
 # Outside the loop, Python only
 class NoWork(NamedTuple):
     """The work of a model that needs none."""
@@ -466,6 +508,12 @@ def check_parts(sampler, model, gradient, coordinates):
 def preconditioner_of(sampler):
     """Return the name of the preconditioner that suits the sampler."""
     return "auto"
+
+
+@python_op
+def is_lazy(sampler):
+    """Whether the sampler moves only what a minibatch depends on."""
+    return False
 
 
 @python_op

@@ -1,5 +1,6 @@
 """Fixtures of the kernel tests."""
 
+import numba
 import pytest
 
 from skbayes_sg.kernels import ops
@@ -9,6 +10,7 @@ def skip_compiler(monkeypatch):
     """Run the compiled entries as the plain Python functions that they are made of."""
     monkeypatch.setattr(ops, "source_digest", lambda *_: "uncompiled")
     monkeypatch.setattr(ops, "compiled", lambda function: function)
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", True)  # nothing has an address
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from skbayes_sg.kernels.minibatch import INDEX, MinibatchMemory, draw_minibatch
 from skbayes_sg.kernels.ops import (
     add_gradient,
     add_prior_gradient,
+    draw_rows,
     estimate,
     init_memory,
     n_rows,
@@ -28,9 +29,14 @@ def _(gradient, model, theta, rng):
     return MinibatchMemory(np.arange(n_rows(model), dtype=INDEX))
 
 
+@draw_rows.register(Minibatch)
+def _(gradient, memory, rng):
+    return draw_minibatch(memory.permutation, gradient.batch_size, rng)
+
+
 @estimate.register(Minibatch)
 def _(gradient, memory, model, work, theta, rng, out):
-    idx = draw_minibatch(memory.permutation, gradient.batch_size, rng)
+    idx = draw_rows(gradient, memory, rng)
     out[:] = 0.0
     add_prior_gradient(model, work, theta, out)
     add_gradient(model, work, theta, idx, n_rows(model) / idx.size, out)

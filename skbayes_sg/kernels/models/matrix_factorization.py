@@ -30,10 +30,13 @@ from skbayes_sg.kernels.ops import (
     add_hessian_diagonal,
     add_prior_gradient,
     add_prior_hessian_diagonal,
+    block_prior,
+    blocks_of,
     entry_point,
     helper,
     init_anchor,
     init_work,
+    is_due,
     log_likelihood,
     log_prior,
     n_parameters,
@@ -92,7 +95,7 @@ class FactorizationWork(NamedTuple):
     links: np.ndarray  # (p, q) B
     kappa: np.ndarray  # (2,) precision of B of users, of items, relative to lambda
     noise: np.ndarray  # (1 + n_users + n_items,) alpha, s, t
-    count: np.ndarray  # (2,) int64: iterations and refreshes so far
+    count: np.ndarray  # (1,) int64: refreshes so far
     residual: np.ndarray  # (BLOCK,)
     alpha: np.ndarray  # (BLOCK,)
     block: np.ndarray  # (BLOCK,) row indices
@@ -133,7 +136,7 @@ def _(model):
         links=np.zeros((model.features.indptr.size - 1, q), dtype),
         kappa=np.ones(2, dtype),
         noise=np.append(model.noise.precision, np.ones(sum(sizes))).astype(dtype),
-        count=np.zeros(2, np.int64),
+        count=np.zeros(1, np.int64),
         residual=np.zeros(BLOCK, dtype),
         alpha=np.zeros(BLOCK, dtype),
         block=each_row()[:BLOCK],
@@ -244,6 +247,19 @@ def _(model, work, theta, out):
                 g[end + 2 * side + 1, f] += 0.5 * (count + 1) + model.prior.shape
 
 
+@blocks_of.register(MatrixFactorization)
+def _(model, i):
+    return model.pairs[i, 0], model.pairs[i, 1]
+
+
+@block_prior.register(MatrixFactorization)
+def _(model, work, block, mean, precision):
+    side = 0 if block < model.n_users else 1
+    for f in range(mean.size):
+        mean[f] = work.mean[block, f]
+        precision[f] = work.hyper[side, 1, f]
+
+
 @log_prior.register(MatrixFactorization)
 def _(model, work, theta):
     x, end = as_rows(theta, width(model)), model.n_users + model.n_items
@@ -282,6 +298,11 @@ def _(model, work, theta, out):
                 decay = 0.5 * (work.moments[1, f] + m * m) + model.prior.rate[f]
                 diagonal[end + 2 * side, f] += inverse * (size + 1)
                 diagonal[end + 2 * side + 1, f] += inverse * decay
+
+
+@is_due.register(MatrixFactorization)
+def _(model, t):
+    return (t + 1) % model.refresh_every == 0
 
 
 @n_recorded.register(MatrixFactorization)

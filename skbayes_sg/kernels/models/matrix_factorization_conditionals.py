@@ -29,13 +29,8 @@ from skbayes_sg.kernels.passes import fill_rows
 def _(model, target, position, rng):
     work = target.work
     work.count[0] += 1
-    if work.count[0] % model.refresh_every != 0:
-        return
-    work.count[1] += 1
-    x, beta = (
-        as_rows(locate(target, position), width(model)),
-        target.inverse_temperature,
-    )
+    x = as_rows(locate(target, position), width(model))
+    beta = target.inverse_temperature
     n, end, p = model.n_users, model.n_users + model.n_items, model.n_user_features
     if model.prior.on_log_scale:
         read_hyper(x[end:], n, work.hyper, work.mean)
@@ -114,7 +109,7 @@ def _draw_links(features, n_users, n_user_features, work, x, beta, rng):
 @helper
 def _draw_noise(model, work, x, beta, rng):
     """Draw the precisions of users and of items in turn, and alpha each time."""
-    side, pairs, weights = work.count[1] % 2, model.pairs, model.weights
+    side, pairs, weights = work.count[0] % 2, model.pairs, model.weights
     first_row = 0 if side == 0 else model.n_users
     n = model.n_users if side == 0 else model.n_items
     own = work.noise[1 + first_row : 1 + first_row + n]

@@ -3,6 +3,7 @@
 from skbayes_sg.kernels.samplers.badodab import BADODAB
 from skbayes_sg.kernels.samplers.baoab import BAOAB
 from skbayes_sg.kernels.samplers.hmc import HMC
+from skbayes_sg.kernels.samplers.lazy_langevin import LazyLangevin
 from skbayes_sg.kernels.samplers.leimkuhler_matthews import LeimkuhlerMatthews
 from skbayes_sg.kernels.samplers.mala import MALA
 from skbayes_sg.kernels.samplers.psgld import PSGLD
@@ -14,6 +15,7 @@ from skbayes_sg.kernels.samplers.sgrhmc import SGRHMC
 from skbayes_sg.kernels.samplers.sgrld import SGRLD
 from skbayes_sg.kernels.samplers.sgrld_dense import DenseSGRLD
 
+# `LazyLangevin` is not listed: it needs a model whose rows touch few parameters each.
 SAMPLERS = {
     "sgld": SGLD,
     "sgld-lm": LeimkuhlerMatthews,
@@ -43,6 +45,7 @@ __all__ = [
     "SGRHMC",
     "SGRLD",
     "DenseSGRLD",
+    "LazyLangevin",
     "LeimkuhlerMatthews",
     "Recipe",
 ]
