@@ -1,0 +1,282 @@
+"""Matrix factorisation: error against seconds, and what an iteration costs.
+
+    python benchmarks/bench_recommender.py [--quick] [--only peers|paper|growth]
+
+peers   root mean square error on fold u1 of MovieLens 100K (all five without --quick)
+        against seconds of sampling, with SMURFF's Gibbs sampler (noise precision 1.5,
+        which suits it best) and myFM, on two threads each where they have them. Time to
+        compile and to load is left out of all.
+paper   the setting of Nemeth & Fearnhead (2021), section 6.3: 100,000 SGLD iterations,
+        d = 20, alpha = 3, minibatches of a tenth; beside a fixed loop in numpy.
+growth  generated ratings: time of an iteration with lazy and with eager steps, memory,
+        and the error against the generating truth.
+
+MovieLens is read from the folder SKBAYES_SG_DATA, or downloaded.
+"""
+
+import argparse
+import copy
+import resource
+import time
+
+import numpy as np
+import scipy.sparse as sp
+
+from skbayes_sg import SGBPMFRecommender, sample
+from skbayes_sg.datasets import fetch_movielens_100k, make_ratings
+from skbayes_sg.kernels.gradients import Minibatch
+from skbayes_sg.kernels.samplers import LazyLangevin, LeimkuhlerMatthews
+
+N_THREADS = 2
+
+
+def rmse(predicted, y):
+    return float(np.sqrt(np.mean((np.clip(predicted, 1, 5) - y) ** 2)))
+
+
+def seconds_of(function):
+    began = time.perf_counter()
+    result = function()
+    return time.perf_counter() - began, result
+
+
+def our_curve(X, X_test, y, y_test, **settings):
+    """Return seconds and error after each tenth of the draws.
+
+    Draws come at equal times after warm-up and burn-in, whose share is measured by a
+    fit that keeps one draw only.
+    """
+    settings = dict(random_state=0, n_jobs=N_THREADS, **settings)
+    one = SGBPMFRecommender(n_draws=1, **settings)
+    one.fit(X, y)  # compiles
+    first, _ = seconds_of(lambda: one.fit(X, y))
+    model = SGBPMFRecommender(**settings)
+    last, _ = seconds_of(lambda: model.fit(X, y))
+    curve, n = [], model.n_draws
+    for k in sorted({1, 2, 3, 5, *range(10, n + 1, 10)}):
+        part = copy.copy(model)
+        part.samples_ = model.samples_[:, :k]
+        part.draw_weights_ = np.full(k, 1 / k)
+        seconds = first + (last - first) * (k - 1) / (n - 1)
+        curve.append((seconds, rmse(part.predict(X_test), y_test)))
+    return curve
+
+
+def smurff_curve(X, X_test, y, y_test, n_burn, n_sweeps):
+    import smurff
+
+    shape = tuple(np.maximum(X.max(axis=0), X_test.max(axis=0)))
+    mean = y.mean()
+    train, test = (
+        sp.csr_matrix((values - mean, (pairs - 1).T), shape)
+        for values, pairs in ((y, X), (y_test, X_test))
+    )
+    session = smurff.TrainSession(
+        priors=["normal", "normal"],
+        num_latent=20,
+        num_threads=N_THREADS,
+        burnin=n_burn,
+        nsamples=n_sweeps,
+        seed=0,
+        verbose=0,
+    )
+    session.addTrainAndTest(train, test, smurff.FixedNoise(1.5))
+    session.init()
+    began, curve = time.perf_counter(), []
+    for t in range(n_burn + n_sweeps):
+        session.step()
+        if t >= n_burn:
+            curve.append((time.perf_counter() - began, session.getRmseAvg()))
+    return curve
+
+
+def myfm_curve(X, X_test, y, y_test, n_burn, n_sweeps):
+    import myfm
+    from sklearn.preprocessing import OneHotEncoder
+
+    encoder = OneHotEncoder(handle_unknown="ignore").fit(X)
+    train, test = encoder.transform(X), encoder.transform(X_test)
+    groups = [len(part) for part in encoder.categories_]
+    curve, state = [], {"total": 0.0, "idle": 0.0}
+    began = time.perf_counter()
+
+    def callback(t, fm, hyper, history):
+        now = time.perf_counter()
+        if t >= n_burn:
+            state["total"] = state["total"] + fm.predict_score(test, [])
+            mean = state["total"] / (t - n_burn + 1)
+            curve.append((now - began - state["idle"], rmse(mean, y_test)))
+        state["idle"] += time.perf_counter() - now
+        return False, None
+
+    model = myfm.MyFMRegressor(rank=20, random_seed=0)
+    model.fit(
+        train,
+        y,
+        n_iter=n_burn + n_sweeps,
+        n_kept_samples=1,
+        group_shapes=groups,
+        callback=callback,
+    )
+    return curve
+
+
+def time_to(curve, level):
+    """Return the seconds after which the error stays at `level` or below."""
+    late = [seconds for seconds, error in curve if error > level]
+    reached = [seconds for seconds, _ in curve if not late or seconds > late[-1]]
+    return f"{reached[0]:6.1f} s" if reached else "   never"
+
+
+def against_peers(quick):
+    finals = []
+    for fold in (1,) if quick else range(1, 6):
+        X, X_test, y, y_test = fetch_movielens_100k(fold=fold, return_X_y=True)
+        parts = X, X_test, y, y_test
+        curves = {"ours": our_curve(*parts)}
+        for name, function in (("SMURFF", smurff_curve), ("myFM", myfm_curve)):
+            try:
+                curves[name] = function(*parts, 20, 150 if quick else 400)
+            except ImportError:
+                print(f"{name} is not installed")
+        best = curves["ours"][-1][1]
+        finals.append([curve[-1][1] for curve in curves.values()])
+        print(f"fold u{fold}: seconds until the error is at most")
+        levels = sorted({0.92, 0.91, 0.905, round(best + 0.002, 4), best}, reverse=True)
+        print(f"{'':8}", *(f"{level:>8.4f}" for level in levels), "   final  seconds")
+        for name, curve in curves.items():
+            times = (time_to(curve, level) for level in levels)
+            print(f"{name:8}", *times, f"{curve[-1][1]:8.4f} {curve[-1][0]:8.1f}")
+    if len(finals) > 1:
+        means = zip(curves, np.mean(finals, axis=0), strict=True)
+        print("all folds:", ", ".join(f"{name} {mean:.4f}" for name, mean in means))
+
+
+def numpy_loop(X, y, n_iter, batch_size, h=1e-4, alpha=3.0, d=20):
+    """SGLD for matrix factorisation as a fixed baseline, with fixed hyperparameters."""
+    rng = np.random.default_rng(0)
+    users, items = (np.unique(x, return_inverse=True)[1] for x in X.T)
+    U = 0.1 * rng.standard_normal((users.max() + 1, d), np.float32)
+    V = 0.1 * rng.standard_normal((items.max() + 1, d), np.float32)
+    y = (y - y.mean()).astype(np.float32)
+    for _ in range(n_iter):
+        idx = rng.choice(len(y), batch_size, replace=False)
+        i, j = users[idx], items[idx]
+        r = alpha * len(y) / batch_size * (y[idx] - np.sum(U[i] * V[j], axis=1))
+        gu, gv = -U, -V
+        np.add.at(gu, i, r[:, None] * V[j])
+        np.add.at(gv, j, r[:, None] * U[i])
+        for x, g in ((U, gu), (V, gv)):
+            noise = rng.standard_normal(x.shape, np.float32)
+            x += 0.5 * h * g + np.sqrt(h, dtype=np.float32) * noise
+
+
+def paper_setting(quick):
+    X, X_test, y, y_test = fetch_movielens_100k(fold=1, return_X_y=True)
+    n_iter = 10_000 if quick else 100_000
+    model = SGBPMFRecommender(
+        n_factors=20,
+        biases=False,
+        noise_precision=3.0,
+        noise_dof=None,
+        precision_prior=(1.0, 5.0),
+        sampler="sgld",
+        gradient="minibatch",
+        preconditioner="none",
+        step_size=2e-4,
+        batch_size=len(y) // 10,
+        n_draws=100,
+        burn_in=n_iter // 2,
+        thin=n_iter // 200,
+        n_chains=1,
+        random_state=0,
+    )
+    copy.copy(model).set_params(burn_in=1, thin=1, n_draws=1).fit(X, y)  # compiles
+    seconds, _ = seconds_of(lambda: model.fit(X, y))
+    n_loop = 20
+    loop, _ = seconds_of(lambda: numpy_loop(X, y, n_loop, len(y) // 10))
+    error = rmse(model.predict(X_test), y_test)
+    ratio = loop / n_loop / (seconds / n_iter)
+    print(f"{n_iter} SGLD iterations of {len(y) // 10} ratings: {seconds:.1f} s, that")
+    print(
+        f"is {1e3 * seconds / n_iter:.3f} ms each, {ratio:.1f} times as fast as numpy"
+    )
+    print(f"({1e3 * loop / n_loop:.2f} ms); error {error:.4f} of plain SGLD, alpha = 3")
+
+
+def growth(quick):
+    sizes = (10_000, 2_000, 300_000) if quick else (100_000, 10_000, 10_000_000)
+    seconds, (X, y, truth) = seconds_of(
+        lambda: make_ratings(*sizes, random_state=0, return_truth=True)
+    )
+    print(f"{sizes[0]} users, {sizes[1]} items, {sizes[2]} ratings: {seconds:.0f} s")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    n = 20 if quick else 10
+    fitted = SGBPMFRecommender(
+        n_factors=10, n_draws=n, burn_in=20, thin=5, n_chains=1, random_state=0
+    )
+    seconds, model = seconds_of(lambda: fitted.fit(X, y))
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"default fit, {n} draws: {seconds:.0f} s, {1e-6 * (after - before):.1f} GB")
+    against_truth(model, X, truth)
+    print("milliseconds per iteration, between draws of the hyperparameters:")
+    print(f"{'ratings':>8} {'lazy':>9} {'eager':>9}")
+    width = fitted.n_factors + 1
+    for size in (100, 1000, 10_000):
+        lazy = iteration_time(fitted, LazyLangevin(width), size, (200, 2200))
+        eager = iteration_time(fitted, LeimkuhlerMatthews(), size, (20, 120))
+        print(f"{size:8d} {1e3 * lazy:9.4f} {1e3 * eager:9.4f}")
+
+
+def against_truth(model, X, truth, n=100_000):
+    rng = np.random.default_rng(1)
+    some = rng.choice(len(X), n)
+    users, items = rng.choice(model.users_, n), rng.choice(model.items_, n)
+    signal = truth.mean + truth.user_bias[users] + truth.item_bias[items]
+    signal += np.sum(truth.user_factors[users] * truth.item_factors[items], axis=1)
+    cases = {
+        "rated": (X[some], truth.signal[some]),
+        "new": (np.stack([users, items], axis=1), signal),
+    }
+    for name, (pairs, true) in cases.items():
+        error = np.sqrt(np.mean((model.predict(pairs) - np.clip(true, 1, 5)) ** 2))
+        print(
+            f"error against the truth, {name} pairs: {error:.3f} (sd {true.std():.3f})"
+        )
+
+
+def iteration_time(fitted, sampler, size, lengths):
+    """Return seconds per iteration, from two lengths: what they share cancels."""
+    model = fitted._model._replace(refresh_every=10**9)
+    n_rows, width = model.n_users + model.n_items, fitted.n_factors + 1
+    start = fitted.samples_[0, -1, : n_rows * width]
+
+    def run(length):
+        sample(
+            model,
+            sampler,
+            Minibatch(size),
+            step_size=1e-9,
+            n_draws=1,
+            thin=length,
+            start=start,
+            scale=np.ones(start.size),
+            random_state=0,
+        )
+
+    run(1)  # compiles
+    spent = [min(seconds_of(lambda n=n: run(n))[0] for _ in range(3)) for n in lengths]
+    return (spent[1] - spent[0]) / (lengths[1] - lengths[0])
+
+
+PARTS = {"peers": against_peers, "paper": paper_setting, "growth": growth}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="seconds, not minutes")
+    parser.add_argument("--only", choices=PARTS)
+    arguments = parser.parse_args()
+    for name, part in PARTS.items():
+        if arguments.only in (None, name):
+            print(f"-- {name}")
+            part(arguments.quick)
