@@ -1,7 +1,7 @@
 """What all estimators share: parameters of sampling, seeds, chains, averages."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -92,6 +92,20 @@ class Run:
             estimator._interrupt = interrupt  # raised once these draws are in place
 
 
+@dataclass
+class Stream:
+    """Chains that see one batch of the data at a time."""
+
+    total: int  # rows for which a batch stands
+    where: object  # Geometry
+    noise: np.ndarray  # (d,) relative variance of a batch's gradient
+    step_size: float
+    start: np.ndarray  # (n_chains, d)
+    seed: object
+    chains: list  # where they are, None before the first step
+    steps: np.ndarray  # step sizes of the draws that are kept
+
+
 class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEstimator):
     """Base of estimators whose parameters are posterior draws.
 
@@ -173,10 +187,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         """Choose what is "auto" and run the chains, with smaller steps if need be."""
         previous = self._warm_draws(model)
         mode = find_mode(model, previous.mean(axis=0) if previous is not None else None)
-        preconditioner = self.preconditioner
-        if preconditioner == "auto":
-            preconditioner = preconditioner_of(sampler)
-        where = geometry(model, mode, preconditioner)
+        where = geometry(model, mode, self._preconditioner(sampler))
         gradient, noise = self._choose_gradient(
             model, sampler, where, seeds.spawn(1)[0]
         )
@@ -226,6 +237,79 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         if not self.warm_start or run is None:
             return None
         return run if run.key == self._key(model, sampler) else None
+
+    def _step_on(self, model, sampler, total):
+        """Make `thin` steps on a batch that stands for `total` rows; keep one draw."""
+        model, stream = typed(model), getattr(self, "_stream", None)
+        if stream is None or not stream.total <= total < 2 * stream.total:
+            stream = self._new_stream(model, sampler, total)
+        chains = stream.chains
+        draws, info = sample(
+            model,
+            sampler,
+            GRADIENTS["full"](),
+            step_size=SCHEDULES[self.schedule](stream.step_size),
+            n_draws=1,
+            thin=1 if self.thin == "auto" else self.thin,
+            n_chains=self.n_chains,
+            start=stream.start,
+            coordinates=stream.where.coordinates,
+            temperature=self.temperature,
+            scale=stream.where.theta_sd,
+            step_limit=step_limit(sampler, stream.where),
+            resume=chains,
+            n_jobs=self.n_jobs,
+            random_state=stream.seed,
+            return_info=True,
+        )
+        steps = np.append(stream.steps, info.step_sizes)[-self.n_draws :]
+        if stream.steps.size:
+            draws = np.concatenate([self.samples_, draws], axis=1)[:, -self.n_draws :]
+        self._stream = replace(stream, chains=info.chains, steps=steps)
+        self._model, self._run = model, None
+        self.samples_, self.draw_weights_ = draws, steps / steps.sum()
+        self.mode_, self.step_size_ = stream.where.mode, stream.step_size
+        self.batch_size_, self.n_iter_ = n_rows(model), info.n_iter
+        self.burn_in_, self.thin_ = 0, 1 if self.thin == "auto" else self.thin
+        self.sampler_stats_ = info.stats
+        noise = stream.noise * stream.where.curvatures
+        self.gradient_noise_ratio_ = float(0.25 * stream.step_size * np.max(noise))
+
+    def _new_stream(self, model, sampler, total):
+        """Choose coordinates and step size from the first of many batches."""
+        n = n_rows(model)
+        half = GRADIENTS["minibatch"](max(1, n // 2))
+        entropy = check_random_state(self.random_state).randint(2**31, size=4)
+        noise_seed, start_seed, seed = np.random.SeedSequence(entropy.tolist()).spawn(3)
+        if self.noise_correction:
+            raise ValueError(
+                "noise_correction=True is not for partial_fit, which sees each batch "
+                "once; use fit, or noise_correction=False"
+            )
+        previous = self.samples_[:, -1] if hasattr(self, "samples_") else None
+        if previous is not None and len(previous) != self.n_chains:
+            previous = None
+        mode = find_mode(model, previous.mean(axis=0) if previous is not None else None)
+        where = geometry(model, mode, self._preconditioner(sampler))
+        check_parts(sampler, model, half, where.coordinates)
+        noise = np.zeros(mode.size)
+        if 1 < n < total:
+            noise = gradient_noise(model, half, where, noise_seed)
+            noise *= (1 / n - 1 / total) / (1 / half.batch_size - 1 / n)
+        h = self.step_size
+        if h == "auto":
+            h = automatic_step(sampler, where, noise / self.temperature)
+        start = previous
+        if start is None:
+            rng = np.random.default_rng(start_seed)
+            start = where.rough_draws(rng, self.n_chains)
+        return Stream(total, where, noise, h, start, seed, None, np.empty(0))
+
+    def _preconditioner(self, sampler):
+        """Return the name of the preconditioner to use."""
+        if self.preconditioner == "auto":
+            return preconditioner_of(sampler)
+        return self.preconditioner
 
     def _choose_gradient(self, model, sampler, where, seed):
         """Return a gradient estimator and its relative variance, (d,)."""

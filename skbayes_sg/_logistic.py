@@ -13,6 +13,7 @@ from skbayes_sg._design import as_rows
 from skbayes_sg._validation import (
     all_or_nothing,
     check_bool,
+    check_integer,
     check_number,
     check_sample_weight,
 )
@@ -101,6 +102,8 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         Posterior standard deviations, shaped as the means.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
+    n_samples_seen_ : int
+        Rows of `fit`, or of all calls of `partial_fit`.
     step_size_, batch_size_, burn_in_, thin_, n_iter_ : float and int
         The settings used, and the iterations of each chain.
     mode_ : ndarray of shape (dim,)
@@ -190,41 +193,118 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         self : object
             The fitted estimator.
         """
-        sampler = self._check_sampling()
-        check_number("prior_variance", self.prior_variance, above=0)
-        check_bool("fit_intercept", self.fit_intercept)
+        sampler = self._check_parameters()
         with all_or_nothing(self):
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                order="C",
-                accept_large_sparse=False,
-            )
-            check_classification_targets(y)
-            classes, codes = np.unique(y, return_inverse=True)
-            if len(classes) < 2:
-                raise ValueError(
-                    f"y holds one class only, {classes[0]!r}; a classifier needs at "
-                    "least two"
-                )
+            X, y = self._validate(X, y)
+            classes = np.unique(y)
             weights = self._weights(sample_weight, y)
-            binary = len(classes) == 2
-            model = GLM(
-                family=Logistic() if binary else Softmax(),
-                rows=as_rows(X),
-                y=codes.astype(X.dtype),
-                weights=weights.astype(X.dtype),
-                prior_precision=1.0 / self.prior_variance,
-                intercept=self.fit_intercept,
-                n_outputs=1 if binary else len(classes),
-            )
-            self._sample_posterior(model, sampler)
+            self._sample_posterior(self._build(X, y, classes, weights), sampler)
+            self._stream = None
+            self.n_samples_seen_ = len(y)
             self.classes_ = classes
             self._set_moments()
         return self
+
+    def partial_fit(
+        self, X, y, classes=None, sample_weight=None, *, total_samples=None
+    ):
+        """Make a step of each chain, with these rows as the minibatch.
+
+        For data that come in batches: the rows of every call stand for the whole data
+        set, and their gradient is scaled up to it. Batches must be random samples of
+        it, so shuffle first. `samples_` holds the draws of the last `n_draws` calls. As
+        with all simple minibatches an automatic step is small, and the chains need many
+        calls to forget where they began: several times ``2 / step_size_``. Where the
+        data fit into memory or a memory map, `fit` needs far less.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            A batch of training data.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        classes : array-like of shape (n_classes,), default=None
+            All labels of all calls; needed in the first call if `y` lacks some.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of the samples' log-likelihoods.
+        total_samples : int, default=None
+            Number N of rows of the whole data set. None: all rows seen so far, so that
+            the posterior narrows as data come in.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        sampler = self._check_parameters()
+        if total_samples is not None:
+            check_integer("total_samples", total_samples, at_least=1)
+        first = not hasattr(self, "classes_")
+        with all_or_nothing(self):
+            X, y = self._validate(X, y, reset=first)
+            classes = self._all_classes(y, classes)
+            seen = len(y) + getattr(self, "n_samples_seen_", 0)
+            total = max(len(y), seen if total_samples is None else total_samples)
+            weights = self._weights(sample_weight, y)
+            weights = (weights if weights.size else np.ones(len(y))) * total / len(y)
+            self._step_on(self._build(X, y, classes, weights), sampler, total)
+            self.n_samples_seen_ = seen
+            self.classes_ = classes
+            self._set_moments()
+        return self
+
+    def _check_parameters(self):
+        """Check all parameters; return the sampler."""
+        sampler = self._check_sampling()
+        check_number("prior_variance", self.prior_variance, above=0)
+        check_bool("fit_intercept", self.fit_intercept)
+        return sampler
+
+    def _validate(self, X, y, reset=True):
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_large_sparse=False,
+        )
+        check_classification_targets(y)
+        return X, y
+
+    def _all_classes(self, y, classes):
+        """Return the labels of all batches, of which `y` may lack some."""
+        known = getattr(self, "classes_", None)
+        classes = np.unique(y if classes is None else classes)
+        if known is None:
+            known = classes
+        elif not np.isin(classes, known).all():
+            raise ValueError(
+                f"classes={classes} are not all in those of the first call, {known}"
+            )
+        if not np.isin(y, known).all():
+            raise ValueError(f"y holds labels that are not in classes={known}")
+        return known
+
+    def _build(self, X, y, classes, weights):
+        """Return the model of validated data."""
+        if len(classes) < 2:
+            raise ValueError(
+                f"y holds one class only, {classes[0]!r}; a classifier needs at least "
+                "two"
+            )
+        binary = len(classes) == 2
+        return GLM(
+            family=Logistic() if binary else Softmax(),
+            rows=as_rows(X),
+            y=np.searchsorted(classes, y).astype(X.dtype),
+            weights=weights.astype(X.dtype),
+            prior_precision=1.0 / self.prior_variance,
+            intercept=self.fit_intercept,
+            n_outputs=1 if binary else len(classes),
+        )
 
     def _weights(self, sample_weight, y):
         """Return the factor of each row's log-likelihood, empty when all are 1."""
