@@ -73,6 +73,8 @@ class SGMCMCClassifierMLP(ClassifierMixin, BaseMLP):
         Type of the weights and of all computations.
     storage : path, default=None
         Folder for memory-mapped draws; None holds them in memory.
+    storage_dtype : {"float16", "float32", "float64"} or None, default=None
+        Type in which draws are kept; None is `dtype`.
     warm_start : bool, default=False
         Go on from where the chains of the last fit ended.
     n_jobs : int, default=None
@@ -141,6 +143,7 @@ class SGMCMCClassifierMLP(ClassifierMixin, BaseMLP):
         sampler=None,
         dtype="float32",
         storage=None,
+        storage_dtype=None,
         warm_start=False,
         n_jobs=None,
         random_state=None,
@@ -164,6 +167,7 @@ class SGMCMCClassifierMLP(ClassifierMixin, BaseMLP):
             sampler=sampler,
             dtype=dtype,
             storage=storage,
+            storage_dtype=storage_dtype,
             warm_start=warm_start,
             n_jobs=n_jobs,
             random_state=random_state,

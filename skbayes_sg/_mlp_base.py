@@ -45,6 +45,7 @@ BURN_IN, THIN = 5000, 100
 ROUNDS = (0.05, 0.1, 0.25)  # shares of burn-in after which units are measured again
 TOLERANCE = 0.1  # relative error of a variance that a step may cause, noise apart
 DTYPES = ("float32", "float64")
+STORAGE_DTYPES = (None, "float16", *DTYPES)
 
 
 class Uncertainty(NamedTuple):
@@ -87,6 +88,7 @@ class BaseMLP(BaseSGMCMC):
         sampler=None,
         dtype="float32",
         storage=None,
+        storage_dtype=None,
         warm_start=False,
         n_jobs=None,
         random_state=None,
@@ -109,6 +111,7 @@ class BaseMLP(BaseSGMCMC):
         self.sampler = sampler
         self.dtype = dtype
         self.storage = storage
+        self.storage_dtype = storage_dtype
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -126,6 +129,8 @@ class BaseMLP(BaseSGMCMC):
             check_integer("hidden_layer_sizes", size, at_least=1)
         check_option("activation", self.activation, ACTIVATIONS)
         check_option("dtype", self.dtype, DTYPES)
+        if self.storage_dtype is not None:
+            check_option("storage_dtype", self.storage_dtype, STORAGE_DTYPES[1:])
         check_path("storage", self.storage)
         if isinstance(self.weight_precision, str):
             check_option("weight_precision", self.weight_precision, ("gamma",))
@@ -228,6 +233,7 @@ class BaseMLP(BaseSGMCMC):
             start=thetas,
             noise_correction=self.noise_correction,
             storage=self.storage,
+            storage_dtype=self.storage_dtype,
             random_state=seeds.spawn(1)[0],
             **settings,
         )

@@ -207,12 +207,18 @@ def test_draws_do_not_depend_on_jobs_or_storage(iris, fitted, tmp_path):
     assert (tmp_path / "draws" / "draws.npy").stat().st_size > fitted.samples_.nbytes
     assert np.array_equal(mapped.samples_, fitted.samples_)
     assert np.array_equal(mapped.predict_proba(iris[0]), fitted.predict_proba(iris[0]))
+    half = short(storage_dtype="float16", n_draws=10).fit(*iris)
+    assert half.samples_.dtype == np.float16
+    assert np.array_equal(half.samples_, fitted.samples_.astype(np.float16))
+    np.testing.assert_allclose(
+        half.predict_proba(iris[0]), fitted.predict_proba(iris[0]), atol=0.01
+    )
 
 
 def test_too_many_draws_are_refused_before_sampling(iris, monkeypatch):
     monkeypatch.setattr(chains, "MAX_BYTES", 10_000)
     model = short(n_draws=1000)
-    with pytest.raises(ValueError, match="thin.*storage") as error:
+    with pytest.raises(ValueError, match="thin.*storage_dtype.*storage") as error:
         model.fit(*iris)
     assert "n_draws=1000 x 71 parameters" in str(error.value)
     assert not hasattr(model, "samples_")
@@ -353,6 +359,7 @@ BAD = [
     ("preconditioner", "dense"),
     ("dtype", "float16"),
     ("storage", 3),
+    ("storage_dtype", "int8"),
     ("batch_size", 151),
     ("gradient", "exact"),
     ("sampler", "sgld"),

@@ -48,6 +48,7 @@ CHECKPOINT_SECONDS = 5.0  # between two checkpoints of a chain
 NOISE_EVERY = 10  # iterations between two measurements of the gradient noise
 RUNAWAY = 100.0  # posterior sds, or starting distances, that no chain may exceed
 MAX_BYTES = 4 * 2**30  # of draws held in memory
+BUFFERED = 8  # draws on their way to storage of another type
 
 
 class DivergenceError(ArithmeticError):
@@ -174,6 +175,7 @@ def sample(
     storage=None,
     checkpoint=None,
     resume=None,
+    storage_dtype=None,
     n_jobs=None,
     random_state=None,
     progress=False,
@@ -217,6 +219,8 @@ def sample(
     resume : list of dict, optional
         ``info.chains`` of an earlier call with the same components, step size and
         coordinates: its chains go on, without burn-in, as if they had not stopped.
+    storage_dtype : dtype, optional
+        Type in which draws are kept, float16 for instance; the model's by default.
     n_jobs : int, optional
         Chains at a time, as threads. The draws do not depend on it.
     random_state : int, SeedSequence or None
@@ -233,7 +237,7 @@ def sample(
     Returns
     -------
     draws : ndarray of shape (n_chains, n_draws, dim)
-        Draws of the model's parameters, in the model's dtype.
+        Draws of the model's parameters.
     info : SampleInfo
         Only with ``return_info=True``.
 
@@ -274,12 +278,13 @@ def sample(
             f"noise_correction=True is not for {type(sampler).__name__}, which never "
             "looks at the whole gradient; use False, or another sampler"
         )
+    dtype = parameter_dtype(model) if storage_dtype is None else storage_dtype
     if checkpoint is not None:
         plan = plan._replace(checkpoint=_checkpoint(plan, checkpoint, random_state))
         shape = (n_chains, plan.n_draws, n_recorded(model))
-        draws = plan.checkpoint.open_draws(shape, parameter_dtype(model))
+        draws = plan.checkpoint.open_draws(shape, np.dtype(dtype))
     else:
-        draws = allocate_draws(model, n_chains, n_draws, storage)
+        draws = allocate_draws(model, n_chains, n_draws, storage, dtype)
     start = _starts(plan, start, n_chains)
     if scale is None and implements(add_hessian_diagonal, model):
         scale = 1.0 / np.sqrt(curvature_diagonal(model, start[0]))
@@ -353,10 +358,10 @@ def _checkpoint(plan, folder, random_state):
     return Checkpoint(folder, name)
 
 
-def allocate_draws(model, n_chains, n_draws, storage=None):
+def allocate_draws(model, n_chains, n_draws, storage=None, dtype=None):
     """Return an array for draws, in memory or mapped to a file in folder `storage`."""
     shape = (n_chains, n_draws, n_recorded(model))
-    dtype = parameter_dtype(model)
+    dtype = parameter_dtype(model) if dtype is None else np.dtype(dtype)
     if storage is not None:
         os.makedirs(storage, exist_ok=True)
         path = os.path.join(storage, "draws.npy")
@@ -366,8 +371,9 @@ def allocate_draws(model, n_chains, n_draws, storage=None):
         raise ValueError(
             f"n_chains={n_chains} x n_draws={n_draws} x {shape[2]} parameters need "
             f"{n_bytes / 2**30:.1f} GiB, more than the {MAX_BYTES / 2**30:.0f} GiB "
-            "held in memory; keep fewer draws with a larger thin, or set storage to a "
-            "folder for memory-mapped draws"
+            "held in memory; keep fewer draws with a larger thin, halve them with "
+            'storage_dtype="float16", or set storage to a folder for memory-mapped '
+            "draws"
         )
     return np.empty(shape, dtype)
 
@@ -455,12 +461,18 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
     if is_lazy(plan.sampler):  # a measurement would cost what it saves
         noise_until = 0
     reach = RUNAWAY * max(1.0, _distance(plan, chain.state.position))
+    # Draws kept in another type pass through a buffer of a few.
+    dtype = parameter_dtype(plan.model)
+    converts = draws.dtype != dtype
+    buffer = np.empty((BUFFERED, draws.shape[1]), dtype) if converts else draws
+    kept = plan.n_kept(t) if converts else 0
     chunk, saved = 1, time.monotonic()
     monitor = _Monitor(plan, target) if bar.enabled and c == 0 else None
     while t < plan.n_iter and not (bar.stopped and plan.n_kept(t) > 0):
         if control.cancelled:
             raise _Cancelled
-        stop = min(t + chunk, plan.n_iter)
+        first = plan.discarded + kept * plan.thin  # after it, draws fill the buffer
+        stop = min(t + chunk, plan.n_iter, first + len(buffer) * plan.thin)
         began = time.perf_counter()
         run_chain(
             plan.sampler,
@@ -470,16 +482,20 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
             chain.rng,
             t,
             stop,
-            plan.discarded,
+            first,
             plan.thin,
             NOISE_EVERY,
             noise_until,
-            draws,
+            buffer,
         )
         elapsed = max(time.perf_counter() - began, 1e-6)
         distance = _distance(plan, chain.state.position)
         if not distance <= reach:
             raise _divergence(plan, c, stop, distance)
+        if converts and stop >= first + plan.thin:
+            done = (stop - first) // plan.thin
+            draws[kept : kept + done] = buffer[:done]
+            kept += done
         bar.update(stop - t, **(monitor.facts(stop) if monitor else {}))
         t, chunk = stop, max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / elapsed)))
         control.done[c] = t
