@@ -109,8 +109,9 @@ def network_units(model, batch_size, thetas, sampler, h, rng, temperature=1.0):
         fisher += (curvature_diagonal(pilot, theta) - own) / len(thetas)
         prior += own / len(thetas)
         variance += _gradient_variance(model, batch_size, theta, rng) / len(thetas)
-    fisher = exchangeable_mean(np.maximum(fisher, 0.0), model.sizes)
-    variance = exchangeable_mean(variance, model.sizes)
+    squares = _column_squares(model.rows)
+    fisher = _of_rare_features(np.maximum(fisher, 0.0), squares, model.sizes)
+    variance = _of_rare_features(variance, squares, model.sizes)
     c = 30.0
     for _ in range(2):
         unit = 1.0 / np.sqrt(c * fisher + prior)
@@ -165,6 +166,26 @@ def exchangeable_mean(values, sizes):
             w[:] = w.mean(axis=1, keepdims=True)
             b[:] = b.mean()
     return out
+
+
+def _of_rare_features(values, squares, sizes):
+    """Return exchangeable means of (d,) values, none too small where x_j is rare.
+
+    Few of the rows that were looked at may hold a feature, or none. Both information
+    and variance grow with the sum of its squares over all rows, (p,) `squares`.
+    """
+    out = exchangeable_mean(values, sizes)
+    w = unpack(out, sizes)[0][0]
+    if squares.any():
+        w[:] = np.maximum(w, np.outer(squares, w.sum(axis=0) / squares.sum()))
+    return out
+
+
+def _column_squares(rows):
+    if isinstance(rows, CSRRows):
+        weights = rows.data.astype(float) ** 2
+        return np.bincount(rows.indices, weights, rows.n_features)
+    return np.einsum("ij,ij->j", rows, rows).astype(float)
 
 
 def _gradient_variance(model, batch_size, theta, rng):
