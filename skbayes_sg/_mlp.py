@@ -53,9 +53,10 @@ class SGMCMCClassifierMLP(ClassifierMixin, BaseMLP):
     n_draws : int, default=100
         Draws kept of each chain.
     burn_in : int or "auto", default="auto"
-        Iterations between training and the first draw; "auto" is 5000.
+        Iterations between training and the first draw; "auto" is 50 times the automatic
+        `thin`.
     thin : int or "auto", default="auto"
-        Iterations per draw; "auto" is 100.
+        Iterations per draw; "auto" is 100, or two epochs where that is more.
     n_chains : int, default=4
         Independent chains, each from other random weights.
     schedule : {"constant", "polynomial", "cyclical"}, default="constant"

@@ -18,6 +18,7 @@ from skbayes_sg._validation import (
 )
 from skbayes_sg.inference.chains import DivergenceError, sample
 from skbayes_sg.inference.networks import (
+    automatic_network_lengths,
     damped,
     damping,
     network_units,
@@ -41,7 +42,6 @@ from skbayes_sg.kernels.ops import (
 from skbayes_sg.kernels.schedules import SCHEDULES
 
 BATCH_SIZE = 500
-BURN_IN, THIN = 5000, 100
 ROUNDS = (0.05, 0.1, 0.25)  # shares of burn-in after which units are measured again
 TOLERANCE = 0.1  # relative error of a variance that a step may cause, noise apart
 DTYPES = ("float32", "float64")
@@ -197,8 +197,11 @@ class BaseMLP(BaseSGMCMC):
         if "mode" in gradient._fields:
             thetas = np.tile(mode, (self.n_chains, 1))
         h = accurate_step(sampler, 0.0, TOLERANCE)
-        burn_in = BURN_IN if self.burn_in == "auto" else self.burn_in
-        thin = THIN if self.thin == "auto" else self.thin
+        burn_in, thin = automatic_network_lengths(
+            model, getattr(gradient, "batch_size", n_rows(model))
+        )
+        thin = thin if self.thin == "auto" else self.thin
+        burn_in = burn_in if self.burn_in == "auto" else self.burn_in
         lengths = [int(share * burn_in) for share in rounds]
         settings = {"n_chains": self.n_chains, "temperature": self.temperature, **jobs}
         # Trained weights are small, and precisions learnt from them so large that they

@@ -32,13 +32,16 @@ from skbayes_sg.kernels.schedules import Polynomial
 
 FRICTION = 0.02  # of samplers with momentum: what they forget in a step
 MARGIN = 4.0  # by how much curvatures may grow beyond those measured
-HEAT = 0.2  # by how much gradient noise may raise the temperature of a weight
+HEAT = 0.1  # by how much gradient noise may raise the temperature of a weight
 PILOT_ROWS = 2048  # rows from which curvatures are measured
 PILOT_PAIRS = 8  # pairs of gradients that measure their noise
 SPREAD, OUTPUT_SPREAD = 25.0, 1000.0  # prior variances of what units are fed
 MIN_PRECISION = 1e-3
 EPOCHS = 20  # of training, and
 MIN_TRAINING = 1000  # steps of it at the least
+MIN_THIN = 100
+THINNED_EPOCHS = 2  # per draw, where that is longer: gradient noise slows the chain
+BURN_IN_DRAWS = 50
 
 
 def starting_precision(model, rng):
@@ -120,6 +123,12 @@ def network_units(model, batch_size, thetas, sampler, h, rng, temperature=1.0):
     variance /= temperature**2
     heat = h * variance / (4.0 * damping(sampler) * HEAT)
     return 1.0 / np.sqrt(curvature + heat), variance
+
+
+def automatic_network_lengths(model, batch_size):
+    """Return burn-in and thinning."""
+    thin = max(MIN_THIN, THINNED_EPOCHS * n_rows(model) // batch_size)
+    return BURN_IN_DRAWS * thin, thin
 
 
 def damping(sampler):
