@@ -29,8 +29,8 @@ from skbayes_sg.inference.tuning import (
     automatic_step,
     geometry,
     gradient_noise,
+    pilot,
     step_limit,
-    stiffness,
 )
 from skbayes_sg.kernels.gradients import GRADIENTS
 from skbayes_sg.kernels.ops import check_parts, n_rows, preconditioner_of, typed
@@ -52,6 +52,7 @@ class Run:
     step_size: float
     burn_in: int
     thin: int
+    limit: float  # largest stable step size
     draws: np.ndarray = None
     info: object = None  # SampleInfo
 
@@ -75,7 +76,7 @@ class Run:
                 temperature=estimator.temperature,
                 noise_correction=estimator.noise_correction,
                 scale=self.where.theta_sd,
-                step_limit=step_limit(sampler, self.where),
+                step_limit=self.limit,
                 checkpoint=checkpoint,
                 resume=self.info.chains if self.info is not None else None,
                 n_jobs=estimator.n_jobs,
@@ -188,18 +189,22 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         previous = self._warm_draws(model)
         mode = find_mode(model, previous.mean(axis=0) if previous is not None else None)
         where = geometry(model, mode, self._preconditioner(sampler))
+        where = where.heated(self.temperature)
+        typical = pilot(model, where, seeds.spawn(1)[0])
         gradient, noise = self._choose_gradient(
-            model, sampler, where, seeds.spawn(1)[0]
+            model, sampler, where, typical, seeds.spawn(1)[0]
         )
-        start = previous
-        if start is None:
-            rng = np.random.default_rng(seeds.spawn(1)[0])
-            start = where.rough_draws(rng, self.n_chains)
+        start = typical.spread(self.n_chains) if previous is None else previous
         h, stream = self.step_size, seeds.spawn(1)[0]
         if h == "auto":
-            # At temperature T curvature falls by T and gradient noise by T^2.
-            steeper = stiffness(model, where, seeds.spawn(1)[0]) / self.temperature
-            h = automatic_step(sampler, where, noise / self.temperature, steeper)
+            h = automatic_step(
+                sampler,
+                where,
+                noise,
+                typical.steepness,
+                self.n_chains * self.n_draws,
+                None if self.thin == "auto" else self.thin,
+            )
         for attempt in range(MAX_RETRIES + 1):
             burn_in, thin = automatic_lengths(sampler, where, h)
             run = Run(
@@ -210,6 +215,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
                 step_size=h,
                 burn_in=burn_in if self.burn_in == "auto" else self.burn_in,
                 thin=thin if self.thin == "auto" else self.thin,
+                limit=step_limit(sampler, where, typical.steepness),
             )
             try:
                 run.draw(self, model, sampler, tasks, stream, start, attempt)
@@ -291,18 +297,17 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
             previous = None
         mode = find_mode(model, previous.mean(axis=0) if previous is not None else None)
         where = geometry(model, mode, self._preconditioner(sampler))
+        where = where.heated(self.temperature)
         check_parts(sampler, model, half, where.coordinates)
+        typical = pilot(model, where, start_seed)
         noise = np.zeros(mode.size)
         if 1 < n < total:
-            noise = gradient_noise(model, half, where, noise_seed)
+            noise = gradient_noise(model, half, where, typical.draws, noise_seed)
             noise *= (1 / n - 1 / total) / (1 / half.batch_size - 1 / n)
         h = self.step_size
         if h == "auto":
-            h = automatic_step(sampler, where, noise / self.temperature)
-        start = previous
-        if start is None:
-            rng = np.random.default_rng(start_seed)
-            start = where.rough_draws(rng, self.n_chains)
+            h = automatic_step(sampler, where, noise, typical.steepness)
+        start = typical.spread(self.n_chains) if previous is None else previous
         return Stream(total, where, noise, h, start, seed, None, np.empty(0))
 
     def _preconditioner(self, sampler):
@@ -311,7 +316,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
             return preconditioner_of(sampler)
         return self.preconditioner
 
-    def _choose_gradient(self, model, sampler, where, seed):
+    def _choose_gradient(self, model, sampler, where, typical, seed):
         """Return a gradient estimator and its relative variance, (d,)."""
         n, gradient, size = n_rows(model), self.gradient, self.batch_size
         if size != "auto" and size > n:
@@ -319,8 +324,12 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
                 f"batch_size={size} is larger than n_samples={n}; "
                 'use at most n_samples, or "auto"'
             )
+
+        def noise_of(gradient):
+            return gradient_noise(model, gradient, where, typical.draws, seed)
+
         if hasattr(gradient, "_fields"):
-            return gradient, gradient_noise(model, gradient, where, seed)
+            return gradient, noise_of(gradient)
         name = "weighted-cv" if gradient == "auto" else gradient
         if "batch_size" not in GRADIENTS[name]._fields:
             return GRADIENTS[name](), np.zeros(where.mode.size)
@@ -330,23 +339,21 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
             given = {"batch_size": size, "mode": where.mode}
             return kind(**{key: given[key] for key in kind._fields if key in given})
 
-        pilot = min(n, PILOT_SIZE) if size == "auto" else size
-        exact = GRADIENTS["full"](), np.zeros(where.mode.size)
-        if size == "auto" and pilot == n:
-            return exact
-        if gradient == "auto" and not fits(sampler, model, build(pilot), where):
-            return exact
-        noise = gradient_noise(model, build(pilot), where, seed)
-        if size != "auto":
-            return build(size), noise
-        size = automatic_batch_size(model, sampler, noise, pilot)
-        if "mode" not in GRADIENTS[name]._fields:
-            # The simple estimators never let the full step through: cost per effective
-            # draw is level in the batch size, so a moderate one serves.
-            size = min(size, max(pilot, n // 100))
-        if gradient == "auto" and size > n // 2:
-            return exact
-        return build(size), noise * (1 / size - 1 / n) / (1 / pilot - 1 / n)
+        if size == "auto":
+            few = min(n, PILOT_SIZE)
+            if few == n or not fits(sampler, model, build(few), where):
+                return GRADIENTS["full"](), np.zeros(where.mode.size)
+            if "mode" in GRADIENTS[name]._fields:
+                size = automatic_batch_size(
+                    n, sampler, lambda size: noise_of(build(size)), typical.steepness
+                )
+            else:
+                # The simple estimators never let the full step through: cost per
+                # effective draw is level in the batch size, so a moderate one serves.
+                size = max(few, n // 100)
+            if gradient == "auto" and size > n // 2:
+                return GRADIENTS["full"](), np.zeros(where.mode.size)
+        return build(size), noise_of(build(size))
 
     def _warm_draws(self, model):
         """Return the last draw of each chain if this fit goes on from the last."""

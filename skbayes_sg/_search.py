@@ -259,13 +259,11 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
             if not candidates:
                 raise ValueError(f"param_grid={self.param_grid!r} holds no candidate")
             return candidates
+        # As long as the candidates, for the automatic step depends on the length.
         _, prefix = last_step(base)
-        short = {"n_draws": 1, "burn_in": 0, "thin": 1, "n_chains": 1}
-        short["step_size"] = "auto"
-        pilot = clone(base).set_params(
-            **{prefix + name: value for name, value in short.items()}
-        )
-        h = last_step(pilot.fit(X, y, **params))[0].step_size_
+        pilot = clone(base).set_params(**_length(base, self.n_iter, 1.0))
+        pilot.set_params(**{f"{prefix}step_size": "auto"}).fit(X, y, **params)
+        h = last_step(pilot)[0].step_size_
         return [{f"{prefix}step_size": float(h * times)} for times in DEFAULT_GRID]
 
     def _run(self, base, candidates, X, y, params):

@@ -23,7 +23,6 @@ from skbayes_sg.kernels.ops import (
     curvature_exponent,
     init_memory,
     init_work,
-    n_rows,
     parameter_dtype,
     prepare,
     relaxation,
@@ -33,9 +32,13 @@ from skbayes_sg.kernels.ops import (
 from skbayes_sg.kernels.passes import log_posterior
 
 TOLERANCE = 0.02  # relative error of a posterior variance that a step may cause
+# Larger errors for short chains, in which the draws' own scatter is larger still.
+TOLERANCES = TOLERANCE * 2.0 ** np.arange(0, 6, 0.125)
 MAX_DENSE = 500  # parameters up to which the whole Hessian is used
 PILOT_SIZE = 1000  # rows in the minibatches that measure the gradient noise
 PILOT_DRAWS = 128
+PILOT_STEPS = 400  # of the chain that finds typical draws of a skewed posterior
+SKEWED = 1.5  # relative steepness from which a Gaussian does not serve as a pilot
 MIN_BATCH = 100  # fewer rows save no time
 MAX_BURN_IN = 10_000
 MAX_THIN = 100
@@ -51,12 +54,31 @@ class Geometry(NamedTuple):
     curvatures: np.ndarray  # (d,) diagonal of the same Hessian
     theta_sd: np.ndarray  # (d,) rough posterior sds of the parameters
     factor: np.ndarray  # (d,) or (d, d): F z is a rough draw of theta - mode
+    temperature: float = 1.0
 
-    def rough_draws(self, rng, count):
-        """Return draws of the Gaussian approximation at the mode, (count, d)."""
-        z = rng.standard_normal((count, self.mode.size))
-        offset = z @ self.factor.T if self.factor.ndim == 2 else z * self.factor
-        return self.mode + offset
+    def heated(self, temperature):
+        """Return the geometry of p^(1 / temperature), in the same coordinates."""
+        spread = math.sqrt(temperature)
+        return self._replace(
+            smallest=self.smallest / temperature,
+            largest=self.largest / temperature,
+            curvatures=self.curvatures / temperature,
+            theta_sd=self.theta_sd * spread,
+            factor=self.factor * spread,
+            temperature=self.temperature * temperature,
+        )
+
+
+class Pilot(NamedTuple):
+    """Where a chain will be: draws to measure at, and how steep -log p is there."""
+
+    draws: np.ndarray  # (PILOT_DRAWS, d)
+    steepness: float  # curvature over that at the mode; 1 for a Gaussian
+
+    def spread(self, count):
+        """Return `count` of the draws, far apart in their order."""
+        chosen = np.linspace(0, len(self.draws) - 1, count)
+        return self.draws[chosen.astype(int)]
 
 
 def geometry(model, mode, preconditioner="auto"):
@@ -94,81 +116,176 @@ def geometry(model, mode, preconditioner="auto"):
     return Geometry(mode, coordinates, smallest, largest, curvatures, theta_sd, factor)
 
 
-def gradient_noise(model, gradient, where, seed):
-    """Return the variance of gradient estimates at typical draws, per coordinate.
+def pilot(model, where, seed):
+    """Return typical draws, rough ones, and the steepness of -log p there.
+
+    The draws of the Gaussian approximation at the mode, unless -log p is much steeper
+    at them than a Gaussian is: many parameters that few rows speak of make a posterior
+    so skewed that they are all improbable. A short Metropolis-adjusted Langevin chain
+    in the whitened coordinates then finds others. Without the whole Hessian the
+    Gaussian has to serve.
+    """
+    rng = np.random.default_rng(seed)
+    factor, d = where.factor, where.mode.size
+    z = rng.standard_normal((PILOT_DRAWS, d))
+    if factor.ndim < 2:
+        return Pilot(where.mode + z * factor, 1.0)
+    density = _whitened_density(model, where)
+    norms = [np.linalg.norm(density(u)[1]) / np.linalg.norm(u) for u in z[:16]]
+    steepness = max(1.0, *norms)
+    if steepness > SKEWED:
+        z = _langevin_chain(density, d, rng)[-2 * PILOT_DRAWS :: 2]
+        some = where.mode + z[:: PILOT_DRAWS // 16] @ factor.T
+        mean = np.mean([curvature_matrix(model, theta) for theta in some], axis=0)
+        relative = factor.T @ mean @ factor / where.temperature
+        steepness = max(1.0, eigvalsh(relative)[-1])
+    return Pilot(where.mode + z @ factor.T, steepness)
+
+
+def _whitened_density(model, where):
+    """Return a function of z: log p and its gradient at mode + F z."""
+    dtype, work = parameter_dtype(model), init_work(model)
+    g = np.empty(where.mode.size, dtype)
+
+    def density(z):
+        theta = where.mode + where.factor @ z
+        value = log_posterior(model, work, theta.astype(dtype), g)
+        pulled = where.factor.T @ g.astype(np.float64)
+        return value / where.temperature, pulled / where.temperature
+
+    return density
+
+
+def _langevin_chain(density, d, rng):
+    """Return the states of an adaptive MALA chain from zero, (PILOT_STEPS, d)."""
+    z, (value, g) = np.zeros(d), density(np.zeros(d))
+    h, states = d ** (-1 / 3), np.empty((PILOT_STEPS, d))
+    for t in range(PILOT_STEPS):
+        xi = rng.standard_normal(d)
+        new = z + 0.5 * h * g + math.sqrt(h) * xi
+        new_value, new_g = density(new)
+        back = (z - new - 0.5 * h * new_g) / math.sqrt(h)
+        log_ratio = new_value - value + 0.5 * (xi @ xi - back @ back)
+        acceptance = math.exp(min(0.0, log_ratio)) if log_ratio == log_ratio else 0.0
+        if rng.random() < acceptance:
+            z, value, g = new, new_value, new_g
+        # Robbins-Monro towards the acceptance rate that is best in many dimensions.
+        h *= math.exp(2.0 * (acceptance - 0.574) / math.sqrt(t + 4))
+        states[t] = z
+    return states
+
+
+def gradient_noise(model, gradient, where, draws, seed):
+    """Return the variance of gradient estimates at `draws`, per coordinate.
 
     In the sampler's coordinates, divided by the curvature there: (d,).
     """
     rng = np.random.default_rng(seed)
-    thetas = where.rough_draws(rng, PILOT_DRAWS).astype(parameter_dtype(model))
-    thetas = np.repeat(thetas, 2, axis=0)
+    thetas = np.repeat(draws.astype(parameter_dtype(model)), 2, axis=0)
     out = np.empty_like(thetas)
     gradient = typed(prepare(gradient, model))
     memory = init_memory(gradient, model, thetas[0], rng)
     estimate_gradient(gradient, memory, model, init_work(model), thetas, rng, out)
     difference = _pulled_back(where.coordinates, out[::2].astype(float) - out[1::2])
-    return 0.5 * np.mean(difference**2, axis=0) / where.curvatures
+    variance = 0.5 * np.mean(difference**2, axis=0) / where.temperature**2
+    return variance / where.curvatures
 
 
-def stiffness(model, where, seed, n_points=16):
-    """Return how much steeper -log p is at typical draws than at the mode.
-
-    The largest ratio of the gradient's norm to that of the Gaussian approximation, in
-    whitened coordinates; 1 for a Gaussian. Without the whole Hessian it is not known.
-    """
-    if where.factor.ndim < 2:
-        return 1.0
-    dtype, work = parameter_dtype(model), init_work(model)
-    g = np.empty(where.mode.size, dtype)
-    ratio = 1.0
-    for z in np.random.default_rng(seed).standard_normal((n_points, where.mode.size)):
-        theta = where.mode + where.factor @ z
-        log_posterior(model, work, theta.astype(dtype), g)
-        pulled = where.factor.T @ g.astype(np.float64)
-        ratio = max(ratio, np.linalg.norm(pulled) / np.linalg.norm(z))
-    return ratio
-
-
-def automatic_step(sampler, where, noise, steeper=1.0):
+def automatic_step(sampler, where, noise, steepness=1.0, n_draws=np.inf, thin=None):
     """Return the step size for gradient estimates of relative variance `noise`.
 
-    `steeper` is the `stiffness` of the posterior.
+    It minimises what bias and scatter together do to the estimates, mean and sd, from
+    `n_draws` draws of all chains, every `thin`-th iteration or as `automatic_lengths`
+    says: the square of half the relative bias of a posterior sd, plus the variance of a
+    mean. Chains long enough to hold `n_draws` effective draws get `TOLERANCE`.
     """
-    unit = accurate_step(sampler, float(np.max(noise)), TOLERANCE)
-    return unit / (where.largest * steeper) ** curvature_exponent(sampler)
+
+    def error(tolerance):
+        h = _accurate_step(sampler, where, noise, steepness, tolerance)
+        tau = _relaxation(sampler, where, h)
+        length = _automatic_thin(tau) if thin is None else thin
+        return (tolerance / 4) ** 2 + 1.0 / (n_draws * min(1.0, length / (2 * tau)))
+
+    tolerance = min(TOLERANCES, key=error)
+    return _accurate_step(sampler, where, noise, steepness, tolerance)
 
 
-def step_limit(sampler, where):
+def step_limit(sampler, where, steepness=1.0):
     """Return the largest stable step size."""
-    return stable_step(sampler) / where.largest ** curvature_exponent(sampler)
+    return _in_units(sampler, where, stable_step(sampler), steepness)
 
 
-def automatic_batch_size(model, sampler, noise, pilot_size):
+def automatic_batch_size(n, sampler, noise_of, steepness=1.0):
     """Return the smallest minibatch with which the sampler takes nearly its full step.
 
-    Below it, step and minibatch size trade off at equal cost per effective draw. The
-    variance of an estimate falls as (N - n) / (N n).
+    Below it, step and minibatch size trade off at equal cost per effective draw.
+    ``noise_of(size)`` measures the noise; of `n` rows, its variance is a factor times
+    1 / size - 1 / n. The factor is constant for uniform minibatches and falls with the
+    size of preferential ones, so it is measured at sizes that grow fourfold.
     """
-    n = n_rows(model)
-    nearly = 0.75 * accurate_step(sampler, 0.0, TOLERANCE)
-    unit = float(np.max(noise)) / (1.0 / pilot_size - 1.0 / n)  # variance x size
-    low, high = min(n, MIN_BATCH), n
+    full = accurate_step(sampler, 0.0, TOLERANCE)
+    full /= steepness ** curvature_exponent(sampler)
+
+    def suffices(size, factor):
+        noise = factor * (1.0 / size - 1.0 / n)
+        return accurate_step(sampler, noise, TOLERANCE) >= 0.75 * full
+
+    sizes, factors = [], []
+    size = min(n, PILOT_SIZE)
+    while size < n:
+        sizes.append(size)
+        factors.append(float(np.max(noise_of(size))) / (1.0 / size - 1.0 / n))
+        if suffices(size, factors[-1]):
+            break
+        size = min(n, 4 * size)
+    low, high = sizes[-2] if len(sizes) > 1 else min(n, MIN_BATCH), size
     while low < high:
         size = (low + high) // 2
-        if accurate_step(sampler, unit * (1.0 / size - 1.0 / n), TOLERANCE) < nearly:
-            low = size + 1
-        else:
+        if suffices(size, _interpolated(size, sizes, factors)):
             high = size
+        else:
+            low = size + 1
     return low
+
+
+def _interpolated(size, sizes, factors):
+    """Return the factor at `size` by straight lines between logarithms."""
+    logs = np.log(np.maximum(factors, np.finfo(float).tiny))
+    return math.exp(np.interp(math.log(size), np.log(sizes), logs))
 
 
 def automatic_lengths(sampler, where, step_size):
     """Return burn-in and thinning that forget the start and decorrelate the draws."""
+    tau = _relaxation(sampler, where, step_size)
+    return min(MAX_BURN_IN, max(100, math.ceil(10 * tau))), _automatic_thin(tau)
+
+
+def _accurate_step(sampler, where, noise, steepness, tolerance):
+    """Return the largest step with errors of a variance up to `tolerance`.
+
+    Noise has this effect wherever a chain is, the step itself where -log p is steepest.
+    """
+    noisy = accurate_step(sampler, float(np.max(noise)), tolerance)
+    exact = accurate_step(sampler, 0.0, tolerance)
+    return min(
+        _in_units(sampler, where, noisy), _in_units(sampler, where, exact, steepness)
+    )
+
+
+def _in_units(sampler, where, step_size, steepness=1.0):
+    """Return the step that is `step_size` at curvature 1, in the coordinates' units."""
+    return step_size / (where.largest * steepness) ** curvature_exponent(sampler)
+
+
+def _relaxation(sampler, where, step_size):
+    """Return the iterations in which the slowest coordinate forgets."""
     power = curvature_exponent(sampler)
     tau = relaxation(sampler, step_size * where.largest**power)
-    tau *= (where.largest / where.smallest) ** power
-    burn_in = min(MAX_BURN_IN, max(100, math.ceil(10 * tau)))
-    return burn_in, min(MAX_THIN, max(1, math.ceil(2 * tau)))
+    return tau * (where.largest / where.smallest) ** power
+
+
+def _automatic_thin(tau):
+    return min(MAX_THIN, max(1, math.ceil(2 * tau)))
 
 
 def _pulled_back(coordinates, g):

@@ -45,7 +45,8 @@ class Weighted(NamedTuple):
 
 @prepare.register(Weighted)
 def _(gradient, model):
-    weights = row_weights(gradient, model)
+    # In posterior sds |g_i| is about the root of the leverage.
+    weights = row_weights(gradient, model, np.sqrt)
     design = weighted_design(gradient.batch_size, weights)
     return Weighted(gradient.batch_size, np.empty(0), weights, design)
 
@@ -64,8 +65,8 @@ def _(gradient, memory, model, work, theta, rng, out):
         add_gradient(model, work, theta, idx, scale, out)
 
 
-def row_weights(gradient, model):
-    """Return the weights that were given, after a check, or those of the model."""
+def row_weights(gradient, model, of_leverages):
+    """Return the weights that were given, after a check, or a function of leverages."""
     weights, n = gradient.weights, n_rows(model)
     if weights is None:
         if gradient.mode is None or not implements(leverages, model):
@@ -73,10 +74,7 @@ def row_weights(gradient, model):
                 f"{type(model).__name__} cannot tell which rows matter without a mode "
                 "and leverages(); give weights"
             )
-        # In posterior sds |g_i| is about the root of the leverage. The change of g_i
-        # from the mode is about the leverage itself, but only next to the mode; the
-        # root is safe where the curvature of a row changes.
-        weights = np.sqrt(leverages(model, gradient.mode))
+        weights = of_leverages(leverages(model, gradient.mode))
     weights = np.asarray(weights, np.float64)
     if weights.shape != (n,):
         raise ValueError(f"weights has shape {weights.shape}; one per row is ({n},)")

@@ -3,8 +3,11 @@
     g = g(mode) + grad log p(theta) - grad log p(mode)
         + sum_{i in S} [grad log f(y_i | theta) - grad log f(y_i | mode)] / w_i
 
-The difference of row i grows with its curvature at the mode times the spread of its
-predictor, that is with its leverage, so weights by leverage serve here too.
+In posterior sds the difference of row i is about its leverage, next to the mode. It can
+be larger elsewhere, where the curvature of a row changes, so every weight is a leverage
+plus `SHARE` of the mean one. Measured at 1,000 rows against the roots of the leverages,
+the largest variance of a coordinate is then a tenth on a9a and within 1.2 times on the
+simulated data with 100 features.
 """
 
 from typing import NamedTuple
@@ -25,6 +28,8 @@ from skbayes_sg.kernels.ops import (
     prepare,
 )
 
+SHARE = 0.3  # of the mean leverage, in the weight of every row
+
 
 class WeightedControlVariate(NamedTuple):
     """Differences to the gradient at `mode`, of rows drawn in proportion to weights."""
@@ -38,7 +43,7 @@ class WeightedControlVariate(NamedTuple):
 
 @prepare.register(WeightedControlVariate)
 def _(gradient, model):
-    n, weights = gradient.batch_size, row_weights(gradient, model)
+    n, weights = gradient.batch_size, row_weights(gradient, model, _mixed)
     center = prepare(ControlVariate(n, gradient.mode), model)
     design = weighted_design(n, weights)
     return gradient._replace(weights=weights, center=center, design=design)
@@ -63,3 +68,7 @@ def _(gradient, memory, model, work, theta, rng, out):
             add_gradient(model, work, theta, idx, scale, out)
         else:
             add_difference(model, work, theta, center.anchor, idx, scale, out)
+
+
+def _mixed(leverages):
+    return leverages + SHARE * leverages.mean()
