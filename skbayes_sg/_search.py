@@ -28,8 +28,8 @@ from skbayes_sg.inference.chains import DivergenceError
 DEFAULT_GRID = 2.0 ** np.arange(-5, 5)
 BURN_IN_SHARE = 0.1  # of the kept iterations, where burn_in="auto"
 # Halving: a third goes on to the next rung, with four times the iterations, until so
-# many are left for the full length. For 20 candidates that costs 6 full runs, not 20.
-KEEP, GROWTH, FINALISTS = 3, 4, 3
+# many are left for the full length. For 20 candidates that costs 5 full runs, not 20.
+KEEP, GROWTH, FINALISTS = 3, 4, 2
 MIN_ITER = 10
 
 
@@ -92,7 +92,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         None tries ten step sizes, from a 32nd to 16 times the automatic one.
     strategy : {"grid", "halving"}, default="grid"
         "grid" samples every candidate for the full length. "halving" samples all of
-        them briefly, the best third four times as long, and so on: the last three get
+        them briefly, the best third four times as long, and so on: the last two get
         the full length.
     n_iter : int, default=None
         Iterations of each chain after burn-in. None is ``n_draws * thin`` of the
@@ -123,12 +123,13 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         Ready for :class:`pandas.DataFrame`. ``params`` and ``param_*`` are the
         candidates; ``ksd``, ``ksd_floor`` (see :func:`~skbayes_sg.metrics.ksd_floor`)
         and ``ess``, the smallest effective sample size of any parameter (NaN unless
-        ArviZ is installed), belong to the longest run of each; ``status`` is "ok",
-        "diverged" or "failed"; ``iter`` the last rung of halving that it reached, from
-        0; ``n_iter``, ``mean_fit_time`` and ``mean_score_time`` are the iterations of
-        each chain and the seconds of all its runs. ``mean_test_score`` is minus `ksd`,
-        so that greater is better, ``rank_test_score`` its rank among those that reached
-        the same rung. The other names of GridSearchCV are there too, for one split.
+        arviz-stats is there: ``pip install arviz-stats``), belong to the longest run
+        of each; ``status`` is "ok", "diverged" or "failed"; ``iter`` the last rung of
+        halving that it reached, from 0; ``n_iter``, ``mean_fit_time`` and
+        ``mean_score_time`` are the iterations of each chain and the seconds of all its
+        runs. ``mean_test_score`` is minus `ksd`, so that greater is better,
+        ``rank_test_score`` its rank among those that reached the same rung. The other
+        names of GridSearchCV are there too, for one split.
     best_index_ : int
         Index of the best candidate.
     best_params_ : dict
@@ -302,7 +303,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         """Return the candidates and the share of the full length of each rung."""
         sizes = [n_candidates]
         while self.strategy == "halving" and sizes[-1] > FINALISTS:
-            sizes.append(max(FINALISTS, math.ceil(sizes[-1] / KEEP)))
+            sizes.append(max(FINALISTS, round(sizes[-1] / KEEP)))
         return [(n, GROWTH ** (k + 1.0 - len(sizes))) for k, n in enumerate(sizes)]
 
     def _choose(self, candidates):

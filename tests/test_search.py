@@ -126,6 +126,7 @@ def test_default_grid_is_around_the_automatic_step():
     search = KSDStepSizeSearch(pipeline, random_state=0).fit(X, Y)
     tried = search.cv_results_["param_clf__step_size"].data
     auto = clone(pipeline).set_params(clf__step_size="auto", clf__random_state=1)
+    auto.set_params(clf__thin=1)  # as long as the candidates
     h = auto.fit(X, Y)["clf"].step_size_
     np.testing.assert_allclose(tried, h * DEFAULT_GRID, rtol=0.2)
     assert search.n_candidates_ == len(DEFAULT_GRID)
@@ -161,7 +162,7 @@ def test_candidates_have_equal_length(own, n_iter, expected):
 # Halving
 @pytest.mark.parametrize("sampler", ["sgld", "sgld-lm"])
 def test_halving_is_cheaper_and_as_good(sampler):
-    """3 times fewer iterations than the grid, a KSD within 5 % of its best."""
+    """4 times fewer iterations than the grid, a KSD within 5 % of its best."""
     estimator = SGLDLogisticRegression(sampler=sampler, n_draws=400)
     steps = {"step_size": np.geomspace(0.01, 3.9, 20)}
     ran = {
@@ -171,13 +172,13 @@ def test_halving_is_cheaper_and_as_good(sampler):
         for strategy in ("grid", "halving")
     }
     grid, halving = ran["grid"].cv_results_, ran["halving"].cv_results_
-    assert grid["n_iter"].sum() >= 3 * halving["n_iter"].sum()
+    assert grid["n_iter"].sum() >= 3.9 * halving["n_iter"].sum()
     assert ran["halving"].best_score_ >= 1.05 * ran["grid"].best_score_
     assert halving["iter"][ran["halving"].best_index_] == 2
-    np.testing.assert_array_equal(np.bincount(halving["iter"]), [13, 4, 3])
+    np.testing.assert_array_equal(np.bincount(halving["iter"]), [13, 5, 2])
     last = halving["iter"] == 2
     np.testing.assert_array_equal(halving["ksd"][last], grid["ksd"][last])
-    assert sorted(halving["rank_test_score"][last]) == [1, 2, 3]
+    assert sorted(halving["rank_test_score"][last]) == [1, 2]
     assert ran["halving"].n_candidates_ == len(halving["params"]) == 20
 
 
