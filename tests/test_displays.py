@@ -82,7 +82,7 @@ def test_search_of_halving_and_pipeline():
     display = drawn(KSDSearchDisplay.from_estimator(search.fit(X, Y)))
     found = curves(display.axes_[0])
     assert {"round 1", "round 2"} < set(found)
-    assert len(found["round 2"].get_xdata()) == 3
+    assert len(found["round 2"].get_xdata()) == 2
     assert found["round 2"].get_linestyle() == "None"
 
 
