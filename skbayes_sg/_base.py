@@ -77,6 +77,7 @@ class Run:
                 noise_correction=estimator.noise_correction,
                 scale=self.where.theta_sd,
                 step_limit=self.limit,
+                storage=estimator.storage,
                 checkpoint=checkpoint,
                 resume=self.info.chains if self.info is not None else None,
                 n_jobs=estimator.n_jobs,
@@ -142,6 +143,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         check_number("temperature", self.temperature, above=0)
         check_bool("noise_correction", self.noise_correction)
         check_bool("warm_start", self.warm_start)
+        check_path("storage", self.storage)
         check_path("checkpoint", self.checkpoint)
         if self.checkpoint is not None:
             check_integer("random_state", self.random_state, at_least=0)

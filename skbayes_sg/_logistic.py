@@ -75,6 +75,8 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         Weights of the classes in the likelihood.
     sampler : str, sampler or None, default=None
         One of `skbayes_sg.kernels.samplers.SAMPLERS`; None is the class's own.
+    storage : path or None, default=None
+        Folder for memory-mapped draws, where they are too many for memory.
     warm_start : bool, default=False
         Go on from where the chains of the last fit ended: with the same data and
         settings as if they had not stopped, with others from their last draws. An
@@ -148,6 +150,7 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         fit_intercept=True,
         class_weight=None,
         sampler=None,
+        storage=None,
         warm_start=False,
         checkpoint=None,
         n_jobs=None,
@@ -169,6 +172,7 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.sampler = sampler
+        self.storage = storage
         self.warm_start = warm_start
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs

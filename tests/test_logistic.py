@@ -322,6 +322,15 @@ def test_pickle(binary):
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
+def test_storage(binary, tmp_path):
+    X, y = binary
+    model = quick(n_draws=50, storage=tmp_path).fit(X, y)
+    assert isinstance(model.samples_, np.memmap)
+    assert np.array_equal(model.samples_, quick(n_draws=50).fit(X, y).samples_)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
 def test_verbose_shows_progress(binary, capfd):
     quick(verbose=1, n_draws=20).fit(*binary)
     assert "sampling" in capfd.readouterr().err

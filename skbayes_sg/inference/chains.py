@@ -1,5 +1,6 @@
 """Chains: seeds, threads, chunks, progress, divergence and interruption."""
 
+import itertools
 import math
 import os
 import time
@@ -211,7 +212,8 @@ def sample(
     step_limit : float, optional
         Largest stable step size, if known, for the message of `DivergenceError`.
     storage : path, optional
-        Folder for memory-mapped draws; they are held in memory by default.
+        Folder for memory-mapped draws, in a new file ``draws.npy``, ``draws-1.npy`` and
+        so on; they are held in memory by default.
     checkpoint : path, optional
         Folder to which draws and chains are written every few seconds. The same call
         with a folder that is there goes on where a killed run ended, bit by bit; one
@@ -363,8 +365,7 @@ def allocate_draws(model, n_chains, n_draws, storage=None, dtype=None):
     shape = (n_chains, n_draws, n_recorded(model))
     dtype = parameter_dtype(model) if dtype is None else np.dtype(dtype)
     if storage is not None:
-        os.makedirs(storage, exist_ok=True)
-        path = os.path.join(storage, "draws.npy")
+        path = _new_file(storage)
         return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
     n_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     if n_bytes > MAX_BYTES:
@@ -376,6 +377,18 @@ def allocate_draws(model, n_chains, n_draws, storage=None, dtype=None):
             "draws"
         )
     return np.empty(shape, dtype)
+
+
+def _new_file(folder):
+    """Return the path of a new file for draws: fits do not share one."""
+    os.makedirs(folder, exist_ok=True)
+    for k in itertools.count():
+        path = os.path.join(folder, f"draws-{k}.npy" if k else "draws.npy")
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+            return path
+        except FileExistsError:
+            continue
 
 
 def seed_sequence(random_state):

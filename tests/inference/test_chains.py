@@ -158,6 +158,9 @@ def test_storage_and_limit(model, tmp_path, monkeypatch):
     mapped = draw(model, storage=tmp_path)
     assert isinstance(mapped, np.memmap)
     assert np.array_equal(np.load(tmp_path / "draws.npy"), draw(model))
+    other = draw(model, storage=tmp_path, random_state=8)  # in a file of its own
+    assert np.array_equal(np.load(tmp_path / "draws-1.npy"), other)
+    assert np.array_equal(mapped, draw(model))
     monkeypatch.setattr(chains, "MAX_BYTES", 1000)
     with pytest.raises(ValueError, match="thin.*storage"):
         draw(model)
