@@ -15,6 +15,7 @@ from sklearn.utils.validation import (
 )
 
 from skbayes_sg._base import BaseSGMCMC
+from skbayes_sg._callbacks import FitTasks, with_callbacks
 from skbayes_sg._labels import encode, feature_table, label_columns
 from skbayes_sg._ratings import RatingPredictionMixin
 from skbayes_sg._validation import (
@@ -237,6 +238,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X, y, sample_weight=None):
         """Draw from the posterior of the factors.
 
@@ -497,6 +499,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
                 scale=where.theta_sd,
                 step_limit=None if plain else limit,
                 storage=self.storage,
+                callback=tasks,
                 random_state=seeds[2],
                 return_info=True,
                 **options,
@@ -504,7 +507,8 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
             check_fit(model, samples[:, -1], h)
             return samples, info
 
-        self.samples_, info = with_retries(run, h) if auto else run(h)
+        with FitTasks(self) as tasks:
+            self.samples_, info = with_retries(run, h) if auto else run(h)
         self._model = model
         self.batch_size_ = getattr(gradient, "batch_size", model.y.size)
         self.n_iter_ = info.n_iter

@@ -7,6 +7,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from skbayes_sg._callbacks import with_callbacks
 from skbayes_sg._mlp_base import BaseMLP, Uncertainty
 from skbayes_sg._validation import all_or_nothing, check_sample_weight
 from skbayes_sg.kernels.models.mlp_outputs import Categorical, GaussianNoise
@@ -176,6 +177,7 @@ class SGMCMCClassifierMLP(ClassifierMixin, BaseMLP):
         )
         self.class_weight = class_weight
 
+    @with_callbacks
     def fit(self, X, y, sample_weight=None):
         """Draw from the posterior of the weights.
 
@@ -195,6 +197,7 @@ class SGMCMCClassifierMLP(ClassifierMixin, BaseMLP):
         """
         return self._fit(X, y, sample_weight)
 
+    @with_callbacks
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Go on with the chains on more data, of which these are the last part.
 
@@ -367,6 +370,7 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
 
     _likelihood, _y_ndim = GaussianNoise(), 2
 
+    @with_callbacks
     def fit(self, X, y, sample_weight=None):
         """Draw from the posterior of the weights.
 
@@ -386,6 +390,7 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
         """
         return self._fit(X, y, sample_weight)
 
+    @with_callbacks
     def partial_fit(self, X, y, sample_weight=None):
         """Go on with the chains on more data, of which these are the last part.
 

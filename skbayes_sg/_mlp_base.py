@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from threadpoolctl import threadpool_limits
 
 from skbayes_sg._base import MAX_RETRIES, BaseSGMCMC
+from skbayes_sg._callbacks import FitTasks
 from skbayes_sg._design import as_rows
 from skbayes_sg._validation import (
     check_integer,
@@ -173,12 +174,13 @@ class BaseMLP(BaseSGMCMC):
         if seen > n:
             weights = (weights if weights.size else np.ones(n)) * (seen / n)
         model = self._build_model(X, y, weights, [X.shape[1], *hidden, n_outputs])
-        with threadpool_limits(1, user_api="blas"):  # chains are what runs in parallel
-            self._sample_network(model, sampler, goes_on or self.warm_start)
+        # Chains are what runs in parallel.
+        with threadpool_limits(1, user_api="blas"), FitTasks(self) as tasks:
+            self._sample_network(model, sampler, goes_on or self.warm_start, tasks)
         self.n_samples_seen_ = seen
         self.layer_sizes_ = [int(size) for size in model.sizes]
 
-    def _sample_network(self, model, sampler, goes_on):
+    def _sample_network(self, model, sampler, goes_on, tasks):
         """Train, run the chains, set what was learnt."""
         entropy = check_random_state(self.random_state).randint(2**31, size=4)
         seeds = np.random.SeedSequence(entropy.tolist())
@@ -236,6 +238,7 @@ class BaseMLP(BaseSGMCMC):
             start=thetas,
             noise_correction=self.noise_correction,
             storage=self.storage,
+            callback=tasks,
             storage_dtype=self.storage_dtype,
             random_state=seeds.spawn(1)[0],
             **settings,

@@ -2,9 +2,15 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
-from skbayes_sg import SGLDLogisticRegression
+from skbayes_sg import (
+    SGBPMFRecommender,
+    SGHMCClassifierMLP,
+    SGLDLogisticRegression,
+)
 from skbayes_sg._callbacks import N_TASKS
+from skbayes_sg.datasets import make_ratings
 
 pytest.importorskip("sklearn.callback")
 
@@ -60,6 +66,29 @@ def test_a_callback_ends_a_fit(data):
     shared = min(n_draws, 400)
     assert np.array_equal(model.samples_[:, :shared], whole[:, :shared])
     assert model.predict_proba(data[0]).shape == (200, 2)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "data"),
+    [
+        (
+            SGHMCClassifierMLP((5,), n_draws=50, thin=20, burn_in=20, random_state=0),
+            load_iris(return_X_y=True),
+        ),
+        (
+            SGBPMFRecommender(3, n_draws=50, thin=20, random_state=0),
+            make_ratings(30, 20, 300, random_state=0),
+        ),
+    ],
+    ids=["network", "recommender"],
+)
+def test_callbacks_of_other_estimators(estimator, data):
+    recorder = Recorder(limit=20)
+    estimator.set_callbacks(recorder).fit(*data)
+    assert recorder.events.count("iterations") >= 20
+    assert recorder.events[-2:] == ["fit", "teardown"]
+    assert 1 <= estimator.samples_.shape[1] < 50
+    assert len(estimator.predict(data[0])) == len(data[1])
 
 
 def test_no_callbacks_after_a_failure(data):
