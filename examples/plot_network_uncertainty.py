@@ -51,7 +51,8 @@ for name in ("total", "aleatoric", "epistemic"):
     left.plot(angles, [getattr(part, name).mean() for part in parts], label=name)
 left.plot(angles, entropy, "k:", label="total, one trained network")
 left.set(xlabel="angle / degrees", ylabel="mean uncertainty / nats")
-left.legend()
+left.legend(loc="upper right", fontsize="small")
+left.set_ylim(0, 1.5)
 errors = [np.mean(model.predict(turned(angle)) != y_test) for angle in angles]
 right.plot(angles, errors, label="Bayesian network")
 errors = [np.mean(single.predict(turned(angle)) != y_test) for angle in angles]
