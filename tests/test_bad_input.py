@@ -1,15 +1,53 @@
-"""Every bad input is a ValueError or TypeError with a sentence; nothing is fitted."""
+"""Every bad input is a ValueError or TypeError with a sentence; nothing is fitted.
+
+One table for all estimators with features as columns: each gets every line that names
+one of its parameters, alone or inside a meta-estimator.
+"""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from skbayes_sg import SGLDLogisticRegression
+from skbayes_sg import (
+    ConsensusClassifier,
+    SGHMCClassifierMLP,
+    SGHMCLogisticRegression,
+    SGHMCRegressorMLP,
+    SGLDClassifierMLP,
+    SGLDLogisticRegression,
+    SGLDRegressorMLP,
+    SGMCMCClassifierMLP,
+    SGMCMCLogisticRegression,
+    SGMCMCRegressorMLP,
+    SGNHTClassifierMLP,
+    SGNHTLogisticRegression,
+    SGNHTRegressorMLP,
+)
 from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.samplers import SGLD
 
 X = np.random.default_rng(0).normal(size=(20, 3))
 Y = np.tile([0, 1], 10)
+LOGISTIC = [
+    SGLDLogisticRegression,
+    SGHMCLogisticRegression,
+    SGNHTLogisticRegression,
+    SGMCMCLogisticRegression,
+]
+NETWORKS = [
+    SGLDClassifierMLP,
+    SGHMCClassifierMLP,
+    SGNHTClassifierMLP,
+    SGMCMCClassifierMLP,
+    SGLDRegressorMLP,
+    SGHMCRegressorMLP,
+    SGNHTRegressorMLP,
+    SGMCMCRegressorMLP,
+]
+
+
+def in_consensus(**parameters):
+    return ConsensusClassifier(SGLDLogisticRegression(**parameters), n_shards=2)
 
 
 class NotASampler:
@@ -31,7 +69,7 @@ PARAMETERS = [
     ("batch_size", 0),
     ("batch_size", -5),
     ("batch_size", 2.5),
-    ("batch_size", 21),
+    ("batch_size", 10**9),
     ("batch_size", "all"),
     ("preconditioner", "fisher"),
     ("preconditioner", None),
@@ -63,6 +101,17 @@ PARAMETERS = [
     ("n_jobs", 1.5),
     ("verbose", -1),
     ("verbose", "loud"),
+    ("checkpoint", 3),
+    ("hidden_layer_sizes", (0,)),
+    ("hidden_layer_sizes", (10, "x")),
+    ("hidden_layer_sizes", 2.5),
+    ("activation", "step"),
+    ("activation", None),
+    ("weight_precision", 0.0),
+    ("weight_precision", "wide"),
+    ("dtype", "float16"),
+    ("dtype", float),
+    ("storage", 3),
 ]
 
 
@@ -70,9 +119,29 @@ def assert_untouched(model):
     assert not [name for name in vars(model) if name.endswith("_")]
 
 
-@pytest.mark.parametrize("name, value", PARAMETERS)
-def test_parameter(name, value):
-    model = SGLDLogisticRegression().set_params(**{name: value})
+def takes(make, name):
+    """Whether a bad value of the parameter is an error of this estimator."""
+    if make is in_consensus:  # which says itself what it needs of a schedule
+        return name in SGLDLogisticRegression().get_params() and name != "schedule"
+    return name in make().get_params()
+
+
+CASES = [
+    (make, name, value)
+    for make in [*LOGISTIC, *NETWORKS, in_consensus]
+    for name, value in PARAMETERS
+    if takes(make, name)
+]
+
+
+def test_every_estimator_has_forty_cases():
+    for make in [*LOGISTIC, *NETWORKS, in_consensus]:
+        assert sum(case[0] is make for case in CASES) >= 40
+
+
+@pytest.mark.parametrize("make, name, value", CASES)
+def test_parameter(make, name, value):
+    model = make(**{name: value})
     with pytest.raises((ValueError, TypeError), match=f"^{name}=.*") as error:
         model.fit(X, Y)
     assert len(str(error.value).split()) >= 5
@@ -109,10 +178,16 @@ DATA = {
 }
 
 
+OF_LABELS = ("one class", "continuous y", "matrix y")
+
+
 @pytest.mark.parametrize("case", DATA)
-def test_data(case):
+@pytest.mark.parametrize("make", [*LOGISTIC, *NETWORKS, in_consensus])
+def test_data(make, case):
     bad_X, bad_y, weight, words = DATA[case]
-    model = SGLDLogisticRegression()
+    model = make()
+    if case in OF_LABELS and "Regressor" in make.__name__:
+        pytest.skip("numbers, and several of them, are targets")
     with pytest.raises((ValueError, TypeError), match=words):
         model.fit(bad_X, bad_y, sample_weight=weight)
     assert_untouched(model)
