@@ -63,7 +63,7 @@ class SGMCMCClassifierMLP(ClassifierMixin, BaseMLP):
     schedule : {"constant", "polynomial", "cyclical"}, default="constant"
         How the step size changes with the iterations; averages weigh draws by it.
     temperature : float, default=1.0
-        Temperature of the posterior.
+        Temperature of the posterior; below 1 only with a fixed `weight_precision`.
     noise_correction : bool, default=False
         Inject less noise by what the minibatches add, estimated while running.
     class_weight : dict, "balanced" or None, default=None

@@ -137,6 +137,13 @@ class BaseMLP(BaseSGMCMC):
             check_option("weight_precision", self.weight_precision, ("gamma",))
         else:
             check_number("weight_precision", self.weight_precision, above=0)
+        if self.temperature < 1 and self.weight_precision == "gamma":
+            raise ValueError(
+                f"temperature={self.temperature!r} is not allowed with "
+                "weight_precision='gamma': the peak of weights and precisions together "
+                "is at zero weights, and low temperatures find it; give "
+                "weight_precision a number"
+            )
         if self.preconditioner == "dense":
             raise ValueError(
                 "preconditioner='dense' is not for networks, whose weights are too "

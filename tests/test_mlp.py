@@ -361,6 +361,7 @@ BAD = [
     ("storage", 3),
     ("storage_dtype", "int8"),
     ("batch_size", 151),
+    ("temperature", 0.5),
     ("gradient", "exact"),
     ("sampler", "sgld"),
 ]
