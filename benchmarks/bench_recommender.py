@@ -223,7 +223,7 @@ def growth(quick):
     print(f"{'ratings':>8} {'lazy':>9} {'eager':>9}")
     width = fitted.n_factors + 1
     for size in (100, 1000, 10_000):
-        lazy = iteration_time(fitted, LazyLangevin(width), size, (200, 2200))
+        lazy = iteration_time(fitted, LazyLangevin(width), size, (50, 550))
         eager = iteration_time(fitted, LeimkuhlerMatthews(), size, (20, 120))
         print(f"{size:8d} {1e3 * lazy:9.4f} {1e3 * eager:9.4f}")
 

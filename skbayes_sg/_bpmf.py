@@ -57,7 +57,7 @@ from skbayes_sg.metrics import kernel_stein_discrepancy
 
 START_SD = 0.3  # of factors, in units of the square root of the ratings' sd
 MAX_FULL = 10_000_000  # ratings up to which the full gradient is the cheapest
-LAZY_SHARE = 0.1  # of all rows; lazy steps pay where a minibatch touches fewer
+LAZY_SHARE = 0.04  # of all rows; lazy steps pay where a minibatch touches fewer
 MODE_STEPS = 10_000  # of the search for the centre of a control variate
 HYPERPARAMETERS = ("conjugate", "log-scale")
 

@@ -178,7 +178,7 @@ def test_every_algorithm_predicts_movielens(name, movielens):
 def test_lazy_steps_where_a_minibatch_touches_few_rows(monkeypatch):
     X, y = make_ratings(300, 200, 3000, n_factors=3, noise_std=0.5, random_state=0)
     exact = quick(n_draws=300).fit(X, y)
-    few = quick(gradient="minibatch", batch_size=20, n_chains=1, thin=2000)
+    few = quick(gradient="minibatch", batch_size=9, n_chains=1, thin=4000)
     lazy = clone(few).fit(X, y)
     monkeypatch.setattr("skbayes_sg._bpmf.LAZY_SHARE", 0.0)
     eager = clone(few).set_params(n_draws=2).fit(X, y)
