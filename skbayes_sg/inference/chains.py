@@ -13,6 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from skbayes_sg.inference.checkpoints import Checkpoint, identity, restore, snapshot
+from skbayes_sg.inference.cluster import shared
 from skbayes_sg.inference.curvature import curvature_diagonal
 from skbayes_sg.inference.progress import Progress
 from skbayes_sg.kernels.coordinates import Identity
@@ -301,9 +302,10 @@ def sample(
     total = (plan.n_iter - plan.begin) * n_chains
     with Progress(total, "sampling", progress, callback) as bar, blas:
         try:
+            common = shared(plan, n_jobs)
             results = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
                 joblib.delayed(_run_one)(
-                    plan, c, positions[c], seeds[c], draws[c], control, bar
+                    common, c, (positions[c], seeds[c], draws[c]), control, bar
                 )
                 for c in range(n_chains)
             )
@@ -431,8 +433,13 @@ def make_target(
     )
 
 
-def _run_one(plan, c, position, seed, draws, control, bar):
-    """Run chain c to its end, or to where it is stopped."""
+def _run_one(plan, c, own, control, bar):
+    """Run chain c to its end, or to where it is stopped.
+
+    `own` is its position, its seed and its array for draws: a tuple, because Dask keeps
+    arrays that are arguments on one worker, and loses them with it.
+    """
+    position, seed, draws = own
     control.running.add(c)
     try:
         chain, target = _new_chain(plan, position, seed)
