@@ -36,7 +36,12 @@ def target_of(model, gradient=None, coordinates=None, temperature=1.0, removed=0
     model = typed(model)
     gradient = typed(prepare(gradient or Full(), model))
     target = make_target(
-        model, gradient, coordinates or Identity(), Scripted(), 1.0 / temperature
+        model,
+        gradient,
+        coordinates or Identity(),
+        Scripted(),
+        1.0 / temperature,
+        corrects=bool(np.any(removed)),
     )
     target.noise.variance[:] = removed
     target.noise.removed[:] = removed
