@@ -32,7 +32,9 @@ print(f"error {errors.mean():.4f}, {cv['fit_time'].mean():.0f} seconds per fold"
 # the difference.
 
 fig, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
-ax.bar([f"u{k}" for k in range(1, 6)], errors, color="C0", label="default settings")
+ax.bar(
+    [f"u{k}" for k in range(1, 6)], errors, color="C0", label="40 draws, else default"
+)
 ax.axhline(0.8943, color="C1", ls="--", label="Gibbs, classical model, mean")
 ax.axhline(errors.mean(), color="C0", ls=":", label="our mean")
 ax.set(ylim=(0.87, 0.91), ylabel="root mean square error", xlabel="fold")
