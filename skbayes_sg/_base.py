@@ -251,7 +251,9 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         model, stream = typed(model), getattr(self, "_stream", None)
         if stream is None or not stream.total <= total < 2 * stream.total:
             stream = self._new_stream(model, sampler, total)
-        chains = stream.chains
+        if n_rows(model) < total:
+            batch = GRADIENTS["minibatch"](n_rows(model))
+            check_parts(sampler, model, batch, stream.where.coordinates)
         draws, info = sample(
             model,
             sampler,
@@ -265,7 +267,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
             temperature=self.temperature,
             scale=stream.where.theta_sd,
             step_limit=step_limit(sampler, stream.where),
-            resume=chains,
+            resume=stream.chains,
             n_jobs=self.n_jobs,
             random_state=stream.seed,
             return_info=True,

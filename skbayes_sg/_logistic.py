@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,6 +22,8 @@ from skbayes_sg.kernels.models import GLM, Logistic, Softmax
 from skbayes_sg.kernels.samplers import (
     BADODAB,
     BAOAB,
+    HMC,
+    MALA,
     SGHMC,
     SGLD,
     SGNHT,
@@ -28,6 +31,12 @@ from skbayes_sg.kernels.samplers import (
 )
 
 DRAWS_AT_ONCE = 256  # draws whose predictions are held in memory together
+
+
+def _takes_batches(estimator):
+    """Whether the sampler makes do with a part of the rows; exact ones do not."""
+    sampler = estimator.sampler
+    return not (sampler in ("mala", "hmc") or isinstance(sampler, MALA | HMC))
 
 
 class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
@@ -209,6 +218,7 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
             self._set_moments()
         return self
 
+    @available_if(_takes_batches)
     def partial_fit(
         self, X, y, classes=None, sample_weight=None, *, total_samples=None
     ):

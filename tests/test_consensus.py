@@ -179,8 +179,9 @@ def test_all_kinds_of_data():
     assert np.array_equal(dense.samples_, frame.samples_)
     assert dense.score(X, y) > 0.9 and not hasattr(dense, "feature_names_in_")
     rows = clone(model).fit(sparse.csr_array(X), y)
-    # Sums in another order; the mode is found to 0.001 sds.
-    np.testing.assert_allclose(rows.samples_, dense.samples_, atol=0.01)
+    # Sums in another order lead to other draws of the same posterior: 100 effective
+    # ones of each, four errors of 0.14 sds.
+    assert np.abs((rows.coef_ - dense.coef_) / dense.coef_std_).max() < 0.6
     single = clone(model).fit(X.astype(np.float32), y)
     assert single.samples_.dtype == np.float32
     assert single.predict_proba_samples(X[:2]).shape == (2, 100, 2, 3)
