@@ -38,12 +38,14 @@ def client():
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
+        client.wait_for_workers(2, timeout=120)
         yield client
 
 
 @pytest.fixture
 def sent(client, monkeypatch):
     """Sizes of what is scattered to the workers, in bytes."""
+    client.wait_for_workers(2, timeout=120)
     sizes, scatter = [], distributed.Client.scatter
 
     def counted(self, data, *args, **options):
