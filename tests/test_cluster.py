@@ -22,8 +22,9 @@ from skbayes_sg.kernels.samplers import SGLD
 
 distributed = pytest.importorskip("distributed")
 dask_sizeof = pytest.importorskip("dask.sizeof").sizeof
-# Dask's own: of ports in use, of workers that took long.
-pytestmark = pytest.mark.filterwarnings("ignore")
+# Dask's own warnings: of ports in use, of workers that took long. Among the long tests
+# because a busy machine may keep its workers from starting in time.
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.long]
 
 MODEL = GaussianMean(np.random.default_rng(0).normal(size=(50_000, 3)), np.eye(3))
 SETTINGS = dict(step_size=1e-6, n_draws=50, n_chains=4, random_state=0)
