@@ -31,6 +31,7 @@ from skbayes_sg.kernels.samplers import (
 )
 
 DRAWS_AT_ONCE = 256  # draws whose predictions are held in memory together
+ROWS_AT_ONCE = 8192  # rows of them, where only their average is wanted
 
 
 def _takes_batches(estimator):
@@ -352,12 +353,14 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
             return names
         return [f"{name} ({label})" for label in self.classes_ for name in names]
 
-    def _probabilities(self, X):
-        """Yield probabilities, (draws, n_samples, n_classes), and draw weights."""
+    def _validated(self, X):
         check_is_fitted(self)
-        X = validate_data(
+        return validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
         )
+
+    def _probabilities(self, X):
+        """Yield probabilities, (draws, n_samples, n_classes), and draw weights."""
         draws, weights = self._flat_draws(), self._flat_weights()
         p = self.n_features_in_
         for first in range(0, len(draws), DRAWS_AT_ONCE):
@@ -387,7 +390,11 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         proba : ndarray of shape (n_samples, n_classes)
             Probabilities in the order of `classes_`.
         """
-        total = sum(np.tensordot(w, p, axes=1) for p, w in self._probabilities(X))
+        X, parts = self._validated(X), []
+        for first in range(0, X.shape[0], ROWS_AT_ONCE):
+            block = self._probabilities(X[first : first + ROWS_AT_ONCE])
+            parts.append(sum(np.tensordot(w, p, axes=1) for p, w in block))
+        total = np.concatenate(parts)
         return total / total.sum(axis=1, keepdims=True)
 
     def predict_proba_samples(self, X):
@@ -403,6 +410,7 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         proba : ndarray of shape (n_chains, n_draws, n_samples, n_classes)
             Probabilities in the order of `classes_`.
         """
+        X = self._validated(X)
         parts = np.concatenate([p for p, _ in self._probabilities(X)])
         return parts.reshape(*self.samples_.shape[:2], *parts.shape[1:])
 
