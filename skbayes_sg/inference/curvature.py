@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from threadpoolctl import threadpool_limits
 
 from skbayes_sg.kernels.ops import (
@@ -34,7 +34,11 @@ def curvature_matrix(model, theta):
 def whitening(matrix):
     """Return upper triangular L with L L' the inverse of a Hessian, (d, d)."""
     sd = 1.0 / np.sqrt(np.diag(matrix))  # unit diagonal first, for badly scaled columns
-    root = cholesky(matrix * np.outer(sd, sd), lower=True)
+    scaled = matrix * np.outer(sd, sd)
+    try:
+        root = cholesky(scaled, lower=True)
+    except LinAlgError:  # columns that repeat one another to rounding
+        root = cholesky(scaled + 1e-8 * np.eye(len(sd)), lower=True)
     return sd[:, None] * solve_triangular(root, np.eye(len(sd)), lower=True).T
 
 
