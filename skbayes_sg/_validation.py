@@ -66,6 +66,10 @@ def check_path(name, value):
     """Return a path, or None."""
     if value is not None and not isinstance(value, str | os.PathLike):
         raise TypeError(f"{name}={value!r} must be the path of a folder, or None")
+    if value is not None and os.path.exists(value) and not os.path.isdir(value):
+        raise ValueError(
+            f"{name}={value!r} is a file; it must be a folder, or a new one"
+        )
     return value
 
 

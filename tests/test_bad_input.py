@@ -112,6 +112,8 @@ PARAMETERS = [
     ("dtype", "float16"),
     ("dtype", float),
     ("storage", 3),
+    ("storage", __file__),
+    ("checkpoint", __file__),
 ]
 
 

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from skbayes_sg.inference.checkpoints import Checkpoint, identity, restore, snapshot
 from skbayes_sg.inference.cluster import shared
 from skbayes_sg.inference.curvature import curvature_diagonal
+from skbayes_sg.inference.moments import Sums, add_draws, init_sums, moments_of
 from skbayes_sg.inference.progress import Progress
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.engine import run_chain
@@ -51,6 +52,7 @@ NOISE_EVERY = 10  # iterations between two measurements of the gradient noise
 RUNAWAY = 100.0  # posterior sds, or starting distances, that no chain may exceed
 MAX_BYTES = 4 * 2**30  # of draws held in memory
 BUFFERED = 8  # draws on their way to storage of another type
+KEPT = "draws", "moments", "variances"
 
 
 class DivergenceError(ArithmeticError):
@@ -90,6 +92,7 @@ class Chain(NamedTuple):
     work: NamedTuple
     memory: NamedTuple
     noise: NamedTuple  # GradientNoise
+    sums: NamedTuple  # Sums, of draws that are not kept
 
 
 class _Plan(NamedTuple):
@@ -104,6 +107,7 @@ class _Plan(NamedTuple):
     burn_in: int
     thin: int
     n_draws: int
+    keep: str  # "draws", "moments" or "variances"
     corrects: bool
     scale: object  # (d,) posterior sds of the position where they are known, else None
     limit: object  # largest stable step size where it is known, else None
@@ -127,6 +131,11 @@ class _Plan(NamedTuple):
     def n_kept(self, t):
         """Draws that are recorded after t iterations."""
         return max(0, t - self.discarded) // self.thin
+
+    def weights(self, first, stop):
+        """Return the step sizes at draws `first` to `stop`, as weights of averages."""
+        times = self.discarded + self.thin * np.arange(first + 1, stop + 1) - 1
+        return np.array([step_size_at(self.schedule, t) for t in times])
 
 
 class _Control:
@@ -156,6 +165,7 @@ class _End(NamedTuple):
     stats: dict
     t: int
     snapshot: dict
+    sums: Sums
 
 
 def sample(
@@ -178,6 +188,7 @@ def sample(
     checkpoint=None,
     resume=None,
     storage_dtype=None,
+    keep="draws",
     n_jobs=None,
     random_state=None,
     progress=False,
@@ -224,6 +235,9 @@ def sample(
         coordinates: its chains go on, without burn-in, as if they had not stopped.
     storage_dtype : dtype, optional
         Type in which draws are kept, float16 for instance; the model's by default.
+    keep : {"draws", "moments", "variances"}, default="draws"
+        What comes of the draws. With "moments" none is kept, and their mean and
+        covariance are returned; with "variances" the diagonal of that alone.
     n_jobs : int, optional
         Chains at a time, as threads. The draws do not depend on it.
     random_state : int, SeedSequence or None
@@ -239,8 +253,10 @@ def sample(
 
     Returns
     -------
-    draws : ndarray of shape (n_chains, n_draws, dim)
-        Draws of the model's parameters.
+    draws : ndarray of shape (n_chains, n_draws, dim) or Moments
+        Draws of the model's parameters, or what `keep` says. `Moments` is a tuple of
+        ``n_draws``, ``mean`` (n_chains, dim) and ``covariance`` (n_chains, dim, dim) or
+        (n_chains, dim); its method ``pooled()`` joins the chains.
     info : SampleInfo
         Only with ``return_info=True``.
 
@@ -256,8 +272,17 @@ def sample(
     >>> draws = sample(model, SGLD(), Minibatch(10), step_size=0.1, random_state=0)
     >>> draws.shape
     (1, 1000, 2)
+
+    Where draws would not fit into memory, their moments do:
+
+    >>> moments = sample(
+    ...     model, SGLD(), Minibatch(10), step_size=0.1, random_state=0, keep="moments"
+    ... )
+    >>> np.allclose(moments.mean, draws.mean(axis=1))
+    True
     """
     model = typed(model)
+    _check_keep(keep, model, n_chains, storage)
     schedule = step_size if hasattr(step_size, "_fields") else Constant(step_size)
     plan = _Plan(
         model=model,
@@ -269,6 +294,7 @@ def sample(
         burn_in=int(burn_in),
         thin=int(thin),
         n_draws=int(n_draws),
+        keep=keep,
         corrects=bool(noise_correction),
         scale=None,
         limit=step_limit,
@@ -282,12 +308,13 @@ def sample(
             "looks at the whole gradient; use False, or another sampler"
         )
     dtype = parameter_dtype(model) if storage_dtype is None else storage_dtype
+    n_stored = plan.n_draws if keep == "draws" else 0
     if checkpoint is not None:
         plan = plan._replace(checkpoint=_checkpoint(plan, checkpoint, random_state))
-        shape = (n_chains, plan.n_draws, n_recorded(model))
+        shape = (n_chains, n_stored, n_recorded(model))
         draws = plan.checkpoint.open_draws(shape, np.dtype(dtype))
     else:
-        draws = allocate_draws(model, n_chains, n_draws, storage, dtype)
+        draws = allocate_draws(model, n_chains, n_stored, storage, dtype)
     start = _starts(plan, start, n_chains)
     if scale is None and implements(add_hessian_diagonal, model):
         scale = 1.0 / np.sqrt(curvature_diagonal(model, start[0]))
@@ -322,12 +349,14 @@ def sample(
     if noise_correction:
         _check_correction(plan, variances)
     t = min(end.t for end in results)
-    if t < plan.n_iter or (checkpoint is not None and storage is None):
+    if keep != "draws":
+        draws = moments_of([end.sums for end in results], plan.n_kept(t))
+    elif t < plan.n_iter or (checkpoint is not None and storage is None):
         draws = np.array(draws[:, : plan.n_kept(t)])
     if not return_info:
         return draws
     info = SampleInfo(
-        step_sizes=_recorded_steps(plan)[: plan.n_kept(t)],
+        step_sizes=plan.weights(0, plan.n_kept(t)),
         gradient_variance=variances,
         stats=[end.stats for end in results],
         n_iter=t,
@@ -336,12 +365,27 @@ def sample(
     return draws, info
 
 
+def _check_keep(keep, model, n_chains, storage):
+    if keep not in KEPT:
+        raise ValueError(f"keep={keep!r} is not one of {', '.join(map(repr, KEPT))}")
+    if keep != "draws" and storage is not None:
+        raise ValueError(f"storage={storage!r} is for draws; keep={keep!r} has none")
+    dim = n_recorded(model)
+    n_bytes = 8 * n_chains * dim**2
+    if keep == "moments" and n_bytes > MAX_BYTES:
+        raise ValueError(
+            f'keep="moments" needs {n_bytes / 2**30:.1f} GiB for the covariances of '
+            f"{dim} parameters in n_chains={n_chains}, more than the "
+            f'{MAX_BYTES / 2**30:.0f} GiB held in memory; use keep="variances"'
+        )
+
+
 def _partial(plan, draws, t):
     """Return draws and info of what all chains have done, t iterations at the least."""
     kept = plan.n_kept(t)
     shape = len(draws), n_parameters(plan.model)
     info = SampleInfo(
-        step_sizes=_recorded_steps(plan)[:kept],
+        step_sizes=plan.weights(0, kept),
         gradient_variance=np.full(shape, np.nan),
         stats=[{} for _ in draws],
         n_iter=t,
@@ -443,7 +487,9 @@ def _run_one(plan, c, own, control, bar):
     control.running.add(c)
     try:
         chain, target = _new_chain(plan, position, seed)
-        t = plan.begin if plan.resume is None else restore(chain, plan.resume[c])
+        t = plan.begin
+        if plan.resume is not None:
+            t = restore(chain._replace(sums=None), plan.resume[c])
         if plan.checkpoint is not None:
             t = plan.checkpoint.load(c, chain) or t
             draws = np.lib.format.open_memmap(plan.checkpoint.draws, mode="r+")[c]
@@ -457,7 +503,8 @@ def _run_one(plan, c, own, control, bar):
     if chain.noise.count[0] == 0:
         variance = np.full_like(variance, np.nan)
     stats = sampler_stats(plan.sampler, chain.state)
-    return _End(draws, variance, stats, t, snapshot(chain, t))
+    end = snapshot(chain._replace(sums=None), t)  # who goes on counts new draws alone
+    return _End(draws, variance, stats, t, end, chain.sums)
 
 
 def _new_chain(plan, position, seed):
@@ -472,7 +519,8 @@ def _new_chain(plan, position, seed):
         plan.corrects,
     )
     state = init_state(plan.sampler, position, rng)
-    return Chain(rng, state, target.work, target.memory, target.noise), target
+    sums = init_sums(n_recorded(plan.model), plan.keep, parameter_dtype(plan.model))
+    return Chain(rng, state, target.work, target.memory, target.noise, sums), target
 
 
 def _run_from(t, plan, c, chain, target, draws, control, bar):
@@ -481,11 +529,15 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
     if is_lazy(plan.sampler):  # a measurement would cost what it saves
         noise_until = 0
     reach = RUNAWAY * max(1.0, _distance(plan, chain.state.position))
-    # Draws kept in another type pass through a buffer of a few.
-    dtype = parameter_dtype(plan.model)
+    # Draws that are not kept, or in another type, pass through a buffer of a few.
+    dtype, summed = parameter_dtype(plan.model), plan.keep != "draws"
     converts = draws.dtype != dtype
-    buffer = np.empty((BUFFERED, draws.shape[1]), dtype) if converts else draws
-    kept = plan.n_kept(t) if converts else 0
+    buffer, kept = draws, 0
+    if summed:
+        buffer = chain.sums.block
+        kept = plan.n_kept(t) // len(buffer) * len(buffer)
+    elif converts:
+        buffer, kept = np.empty((BUFFERED, draws.shape[1]), dtype), plan.n_kept(t)
     chunk, saved = 1, time.monotonic()
     monitor = _Monitor(plan, target) if bar.enabled and c == 0 else None
     while t < plan.n_iter and not (bar.stopped and plan.n_kept(t) > 0):
@@ -512,8 +564,11 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
         distance = _distance(plan, chain.state.position)
         if not distance <= reach:
             raise _divergence(plan, c, stop, distance)
-        if converts and stop >= first + plan.thin:
-            done = (stop - first) // plan.thin
+        done = (stop - first) // plan.thin  # negative before the first
+        if summed and done == len(buffer):
+            add_draws(chain.sums, buffer, plan.weights(kept, kept + done))
+            kept += done
+        elif converts and not summed and done > 0:
             draws[kept : kept + done] = buffer[:done]
             kept += done
         bar.update(stop - t, **(monitor.facts(stop) if monitor else {}))
@@ -524,6 +579,9 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
         ):
             plan.checkpoint.save(c, chain, t)
             saved = time.monotonic()
+    rest = plan.n_kept(t) - kept
+    if summed and rest > 0:
+        add_draws(chain.sums, buffer[:rest], plan.weights(kept, kept + rest))
     return t
 
 
@@ -593,11 +651,6 @@ def _starts(plan, start, n_chains):
             f"start has shape {start.shape}; it must be ({d},) or ({n_chains}, {d})"
         )
     return np.broadcast_to(start, (n_chains, d))
-
-
-def _recorded_steps(plan):
-    last = plan.discarded + plan.thin * np.arange(1, plan.n_draws + 1) - 1
-    return np.array([step_size_at(plan.schedule, t) for t in last])
 
 
 def _one_blas_thread(n_jobs, n_chains):
