@@ -78,6 +78,7 @@ class Run:
                 scale=self.where.theta_sd,
                 step_limit=self.limit,
                 storage=estimator.storage,
+                storage_dtype=estimator.storage_dtype,
                 checkpoint=checkpoint,
                 resume=self.info.chains if self.info is not None else None,
                 n_jobs=estimator.n_jobs,
@@ -118,7 +119,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
 
     _default_sampler = "sgld-lm"
     _sampler_kinds = None
-    checkpoint = None  # of classes that do not take this parameter
+    checkpoint = storage_dtype = None  # of classes that do not take these parameters
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "samples_")
@@ -169,6 +170,14 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
                 run = self._first_run(model, sampler, seeds, tasks)
             else:
                 run.draw(self, model, sampler, tasks, seeds.spawn(1)[0])
+        self._keep(run, model)
+        variance = run.info.gradient_variance.mean(axis=0)  # NaN without burn-in
+        if np.isnan(variance).any():
+            variance = run.noise * run.where.curvatures
+        self.gradient_noise_ratio_ = float(0.25 * run.step_size * np.max(variance))
+
+    def _keep(self, run, model):
+        """Set what a run has learnt; hold on to it if a later fit may go on with it."""
         self._model = model
         self.mode_ = run.where.mode
         self.step_size_ = run.step_size
@@ -178,10 +187,6 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         weights = run.info.step_sizes
         self.draw_weights_ = weights / weights.sum()
         self.sampler_stats_ = run.info.stats
-        variance = run.info.gradient_variance.mean(axis=0)  # NaN without burn-in
-        if np.isnan(variance).any():
-            variance = run.noise * run.where.curvatures
-        self.gradient_noise_ratio_ = float(0.25 * run.step_size * np.max(variance))
         self._run = None
         if self.warm_start and run.info.chains is not None:
             self._run = run
@@ -207,7 +212,8 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
                 self.n_chains * self.n_draws,
                 None if self.thin == "auto" else self.thin,
             )
-        for attempt in range(MAX_RETRIES + 1):
+
+        def draw(h, attempt):
             burn_in, thin = automatic_lengths(sampler, where, h)
             run = Run(
                 key=self._key(model, sampler),
@@ -219,9 +225,16 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
                 thin=thin if self.thin == "auto" else self.thin,
                 limit=step_limit(sampler, where, typical.steepness),
             )
+            run.draw(self, model, sampler, tasks, stream, start, attempt)
+            return run
+
+        return self._retried(draw, h)
+
+    def _retried(self, run, h):
+        """Return ``run(h, attempt)``; an automatic h is cut after a divergence."""
+        for attempt in range(MAX_RETRIES + 1):
             try:
-                run.draw(self, model, sampler, tasks, stream, start, attempt)
-                return run
+                return run(h, attempt)
             except DivergenceError:
                 if self.step_size != "auto" or attempt == MAX_RETRIES:
                     raise

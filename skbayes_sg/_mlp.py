@@ -78,7 +78,13 @@ class SGMCMCClassifierMLP(ClassifierMixin, BaseMLP):
     storage_dtype : {"float16", "float32", "float64"} or None, default=None
         Type in which draws are kept; None is `dtype`.
     warm_start : bool, default=False
-        Go on from where the chains of the last fit ended.
+        Go on from where the chains of the last fit ended: with the same data and
+        settings as if they had not stopped, with others from their last draws. An
+        interrupted fit then keeps the draws made so far.
+    checkpoint : path or None, default=None
+        Folder to which the chains are written every few seconds. After a crash, the
+        same fit goes on from there and ends with the same draws; it needs an integer
+        `random_state`.
     n_jobs : int, default=None
         Chains at a time; the draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -147,6 +153,7 @@ class SGMCMCClassifierMLP(ClassifierMixin, BaseMLP):
         storage=None,
         storage_dtype=None,
         warm_start=False,
+        checkpoint=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -171,6 +178,7 @@ class SGMCMCClassifierMLP(ClassifierMixin, BaseMLP):
             storage=storage,
             storage_dtype=storage_dtype,
             warm_start=warm_start,
+            checkpoint=checkpoint,
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,

@@ -1,6 +1,7 @@
 """What Bayesian networks of all kinds share: parameters, chains, outputs of draws."""
 
 import itertools
+import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -8,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 from threadpoolctl import threadpool_limits
 
-from skbayes_sg._base import MAX_RETRIES, BaseSGMCMC
+from skbayes_sg._base import BaseSGMCMC, Run
 from skbayes_sg._callbacks import FitTasks
 from skbayes_sg._design import as_rows
 from skbayes_sg._validation import (
@@ -17,7 +18,7 @@ from skbayes_sg._validation import (
     check_option,
     check_path,
 )
-from skbayes_sg.inference.chains import DivergenceError, sample
+from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.networks import (
     automatic_network_lengths,
     damped,
@@ -40,7 +41,6 @@ from skbayes_sg.kernels.ops import (
     stable_step,
     typed,
 )
-from skbayes_sg.kernels.schedules import SCHEDULES
 
 BATCH_SIZE = 500
 ROUNDS = (0.05, 0.1, 0.25)  # shares of burn-in after which units are measured again
@@ -59,6 +59,15 @@ class Uncertainty(NamedTuple):
     total: np.ndarray
     aleatoric: np.ndarray
     epistemic: np.ndarray
+
+
+class Whereabouts(NamedTuple):
+    """Where the chains of networks are, and in which units they move."""
+
+    mode: np.ndarray  # (d,) trained weights
+    coordinates: NamedTuple
+    theta_sd: np.ndarray  # (d,) prior sds: weights a hundred times as large ran away
+    spent: int = 0  # steps of burn-in before
 
 
 class BaseMLP(BaseSGMCMC):
@@ -91,6 +100,7 @@ class BaseMLP(BaseSGMCMC):
         storage=None,
         storage_dtype=None,
         warm_start=False,
+        checkpoint=None,
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -114,6 +124,7 @@ class BaseMLP(BaseSGMCMC):
         self.storage = storage
         self.storage_dtype = storage_dtype
         self.warm_start = warm_start
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -191,8 +202,23 @@ class BaseMLP(BaseSGMCMC):
         """Train, run the chains, set what was learnt."""
         entropy = check_random_state(self.random_state).randint(2**31, size=4)
         seeds = np.random.SeedSequence(entropy.tolist())
-        rng = np.random.default_rng(seeds.spawn(1)[0])
-        jobs = {"n_jobs": self.n_jobs, "progress": bool(self.verbose)}
+        run = self._last_run(model, sampler)
+        if run is None:
+            run = self._first_run(model, sampler, seeds, tasks, goes_on)
+        else:
+            run.draw(self, model, sampler, tasks, seeds.spawn(1)[0])
+        if model.learns_precision:  # as diagnostics need it: of the weights alone
+            marginal = np.zeros_like(model.precision)
+            model = typed(model._replace(precision=marginal))
+        self._keep(run, model)
+        self.burn_in_ += run.where.spent
+        self.n_iter_ += run.where.spent
+        ratio = run.step_size * np.max(run.noise) / (4.0 * damping(sampler))
+        self.gradient_noise_ratio_ = float(ratio)
+
+    def _first_run(self, model, sampler, seeds, tasks, goes_on=False):
+        """Train networks, let the chains leave the modes, and run them."""
+        key, rng = self._key(model, sampler), np.random.default_rng(seeds.spawn(1)[0])
         size = self._choose_batch_size(n_rows(model))
         thetas = self._last_draws(model) if goes_on else None
         rounds = ROUNDS if thetas is None else ()
@@ -200,114 +226,90 @@ class BaseMLP(BaseSGMCMC):
             if model.learns_precision:
                 model = typed(model._replace(precision=starting_precision(model, rng)))
             starts = [random_weights(model, rng) for _ in range(self.n_chains)]
-            stream = seeds.spawn(1)[0]
-            thetas = train(model, np.stack(starts), size, random_state=stream, **jobs)
+            settings = self._settings(seeds.spawn(1)[0], "training")
+            thetas = train(model, np.stack(starts), size, **settings)
         gradient, mode = self._build_gradient(model, size, thetas[0]), thetas[0]
         if "mode" in gradient._fields:
             thetas = np.tile(mode, (self.n_chains, 1))
-        h = accurate_step(sampler, 0.0, TOLERANCE)
-        burn_in, thin = automatic_network_lengths(
-            model, getattr(gradient, "batch_size", n_rows(model))
-        )
-        thin = thin if self.thin == "auto" else self.thin
-        burn_in = burn_in if self.burn_in == "auto" else self.burn_in
-        lengths = [int(share * burn_in) for share in rounds]
-        settings = {"n_chains": self.n_chains, "temperature": self.temperature, **jobs}
-        # Trained weights are small, and precisions learnt from them so large that they
-        # would take long to come down: while the chains leave the modes they are held.
-        held = model._replace(learns_precision=False)
-        for length in filter(None, lengths):
-            where = self._units(model, gradient, thetas, sampler, h, rng)
-            thetas = self._run_chains(
-                held,
-                sampler,
-                gradient,
-                where,
-                h,
-                schedule="constant",
-                n_draws=1,
-                thin=length,
-                start=thetas,
-                random_state=seeds.spawn(1)[0],
-                **settings,
-            )[0][:, 0, : mode.size]
-        where = self._units(model, gradient, thetas, sampler, h, rng)
-        draws, info, h = self._run_chains(
-            model,
-            sampler,
-            gradient,
-            where,
-            h,
-            schedule=self.schedule,
-            n_draws=self.n_draws,
-            burn_in=burn_in - sum(lengths),
-            thin=thin,
-            start=thetas,
-            noise_correction=self.noise_correction,
-            storage=self.storage,
-            callback=tasks,
-            storage_dtype=self.storage_dtype,
-            random_state=seeds.spawn(1)[0],
-            **settings,
-        )
-        # As diagnostics need it: of the weights alone.
-        marginal = np.zeros_like(model.precision)
-        self._model = model
-        if model.learns_precision:
-            self._model = typed(model._replace(precision=marginal))
-        self.samples_ = draws
-        self.mode_ = mode
-        self.step_size_ = h
-        self.batch_size_ = getattr(gradient, "batch_size", n_rows(model))
-        self.burn_in_, self.thin_ = burn_in, thin
-        self.n_iter_ = info.n_iter + sum(lengths)
-        self.draw_weights_ = info.step_sizes / info.step_sizes.sum()
-        self.sampler_stats_ = info.stats
-        unit, variance = where
-        noise = np.max(unit**2 * variance)
-        self.gradient_noise_ratio_ = float(h * noise / (4.0 * damping(sampler)))
-
-    def _units(self, model, gradient, thetas, sampler, h, rng):
-        """Return the units of the weights and the variance of their gradients."""
         size = getattr(gradient, "batch_size", n_rows(model))
+        h, spent = accurate_step(sampler, 0.0, TOLERANCE), 0
+        burn_in, thin = automatic_network_lengths(model, size)
+        burn_in = burn_in if self.burn_in == "auto" else self.burn_in
+        for length in filter(None, (int(share * burn_in) for share in rounds)):
+            where, _ = self._units(model, size, thetas, sampler, h, rng)
+            parts, seed = (model, sampler, gradient, where), seeds.spawn(1)[0]
+            thetas = self._leave_modes(*parts, h, thetas, length, spent, seed)
+            spent += length
+        where, noise = self._units(model, size, thetas, sampler, h, rng)
+        stream = seeds.spawn(1)[0]
+
+        def draw(h, attempt):
+            run = Run(
+                key=key,
+                where=where._replace(mode=mode, spent=spent),
+                gradient=gradient,
+                noise=noise,
+                step_size=h,
+                burn_in=burn_in - spent,
+                thin=thin if self.thin == "auto" else self.thin,
+                limit=stable_step(sampler),
+            )
+            run.draw(self, model, sampler, tasks, stream, thetas, attempt)
+            return run
+
+        return self._retried(draw, h if self.step_size == "auto" else self.step_size)
+
+    def _units(self, model, size, thetas, sampler, h, rng):
+        """Return where the chains are, and the variance of gradients in its units."""
         unit, variance = network_units(
             model, size, thetas, sampler, h, rng, self.temperature
         )
-        return unit if self.preconditioner != "none" else np.ones_like(unit), variance
-
-    def _run_chains(self, model, sampler, gradient, where, h, *, schedule, **settings):
-        """Run `sample` in the units of `where`; return its draws, its info and h.
-
-        An automatic step is a quarter as long after each divergence.
-        """
-        dtype = model.precision.dtype
         if self.preconditioner == "none":
-            coordinates = Identity()
+            unit, coordinates = np.ones_like(unit), Identity()
         else:
-            unit = where[0].astype(dtype)
-            coordinates = Diagonal(np.zeros_like(unit), unit)
+            scale = unit.astype(thetas.dtype)
+            coordinates = Diagonal(np.zeros_like(scale), scale)
+        reach = np.full(unit.size, max(1.0, model.precision.min() ** -0.5))
+        return Whereabouts(thetas[0], coordinates, reach), unit**2 * variance
+
+    def _leave_modes(
+        self, model, sampler, gradient, where, h, thetas, length, spent, seed
+    ):
+        """Return where the chains from `thetas` are after `length` steps.
+
+        Trained weights are small, and precisions learnt from them so large that they
+        would take long to come down: meanwhile they are held.
+        """
+
+        def run(h, attempt):
+            return sample(
+                model._replace(learns_precision=False),
+                sampler,
+                gradient,
+                step_size=h,
+                n_draws=1,
+                thin=length,
+                n_chains=self.n_chains,
+                start=thetas,
+                coordinates=where.coordinates,
+                temperature=self.temperature,
+                scale=where.theta_sd,
+                step_limit=stable_step(sampler),
+                **self._settings(seed, f"burn-in-{spent}-attempt-{attempt}"),
+            )
+
         h = h if self.step_size == "auto" else self.step_size
-        for last in [False] * MAX_RETRIES + [True]:
-            try:
-                draws, info = sample(
-                    model,
-                    sampler,
-                    gradient,
-                    step_size=SCHEDULES[schedule](h),
-                    coordinates=coordinates,
-                    # Weights larger than a hundred prior sds have run away.
-                    scale=np.full(
-                        n_parameters(model), max(1.0, model.precision.min() ** -0.5)
-                    ),
-                    step_limit=stable_step(sampler),
-                    return_info=True,
-                    **settings,
-                )
-                return draws, info, h
-            except DivergenceError:
-                if self.step_size != "auto" or last:
-                    raise
-                h /= 4
+        return self._retried(run, h)[:, 0, : where.mode.size]
+
+    def _settings(self, seed, name):
+        """Return settings of a run before the main one, which has files of its own."""
+        folder = self.checkpoint
+        return {
+            "checkpoint": None if folder is None else os.path.join(folder, name),
+            "n_jobs": self.n_jobs,
+            "progress": bool(self.verbose),
+            "random_state": seed,
+        }
 
     def _choose_batch_size(self, n):
         if self.batch_size == "auto":

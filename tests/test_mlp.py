@@ -21,10 +21,10 @@ from skbayes_sg import (
     SGMCMCClassifierMLP,
     SGNHTClassifierMLP,
 )
-from skbayes_sg.inference import chains
+from skbayes_sg.inference import chains, networks
 from skbayes_sg.inference.networks import exchangeable_mean
 from skbayes_sg.kernels.models.mlp import unpack
-from skbayes_sg.kernels.samplers import SGHMC
+from skbayes_sg.kernels.samplers import BAOAB, SGHMC
 
 LONG = pytest.mark.long  # each compiles a combination of its own
 SHORT = dict(n_draws=10, burn_in=40, thin=2, n_chains=2, random_state=0)
@@ -204,7 +204,7 @@ def test_draws_do_not_depend_on_jobs_or_storage(iris, fitted, tmp_path):
     assert np.array_equal(parallel.samples_, fitted.samples_)
     mapped = short(storage=tmp_path / "draws").fit(*iris)
     assert isinstance(mapped.samples_, np.memmap)
-    assert (tmp_path / "draws" / "draws.npy").stat().st_size > fitted.samples_.nbytes
+    assert np.array_equal(np.load(tmp_path / "draws" / "draws.npy"), fitted.samples_)
     assert np.array_equal(mapped.samples_, fitted.samples_)
     assert np.array_equal(mapped.predict_proba(iris[0]), fitted.predict_proba(iris[0]))
     half = short(storage_dtype="float16", n_draws=10).fit(*iris)
@@ -279,14 +279,84 @@ def test_weights_count_rows(iris):
     assert np.array_equal(by_class.samples_, same.samples_)
 
 
-def test_warm_start_goes_on(iris):
-    model = short(warm_start=True, n_draws=1, thin=1, burn_in=0).fit(*iris)
+def test_warm_start_goes_on_bit_by_bit(iris, fitted):
+    model = short(warm_start=True, n_draws=3).fit(*iris)
+    first = model.samples_
+    model.set_params(n_draws=7, random_state=1).fit(*iris)
+    both = np.concatenate([first, model.samples_], axis=1)
+    assert np.array_equal(both, fitted.samples_)
+    assert model.n_iter_ == fitted.n_iter_ == 60
+
+
+def test_warm_start_with_other_data_goes_on_from_the_last_draws(iris):
+    X, y = iris
+    model = short(warm_start=True, n_draws=1, thin=1, burn_in=0).fit(X, y)
     last = model.samples_[:, -1, :-4]
-    model.set_params(random_state=1).fit(*iris)
+    model.fit(X[1:], y[1:])
     near = np.abs(model.samples_[:, 0, :-4] - last).max()
-    cold = short(n_draws=1, thin=1, burn_in=0, random_state=1).fit(*iris)
+    cold = short(n_draws=1, thin=1, burn_in=0, random_state=1).fit(X, y)
     far = np.abs(cold.samples_[:, 0, :-4] - last).max()
     assert near < 0.5 * far
+
+
+class Killed(BaseException):
+    """What ends a process, as far as a chain can tell."""
+
+
+def stopped(monkeypatch, model, data, n_chunks, error):
+    """Fit with a checkpoint after every chunk; raise `error` in the last of them."""
+    run_chain, count = chains.run_chain, []
+
+    def limited(*args):
+        count.append(1)
+        if len(count) > n_chunks:
+            raise error
+        return run_chain(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(chains, "run_chain", limited)
+        patch.setattr(chains, "CHUNK_SECONDS", 0.0)
+        patch.setattr(chains, "CHECKPOINT_SECONDS", -1.0)
+        with pytest.raises(error):
+            model.fit(*data)
+
+
+# A chunk is a step here: of training (2 x 10), of burn-in (2 x 40), of sampling.
+@pytest.mark.parametrize("n_chunks", [3, 23, 50, 130])
+def test_a_killed_fit_ends_with_the_same_draws(monkeypatch, tmp_path, iris, n_chunks):
+    monkeypatch.setattr(networks, "MIN_TRAINING", 10)
+    monkeypatch.setattr(networks, "EPOCHS", 1)
+    whole = short().fit(*iris).samples_
+    model = short(checkpoint=tmp_path / "run")
+    stopped(monkeypatch, model, iris, n_chunks, Killed)
+    assert not hasattr(model, "samples_")
+    assert np.array_equal(model.fit(*iris).samples_, whole)
+    assert np.array_equal(model.fit(*iris).samples_, whole)  # read back
+    with pytest.raises(ValueError, match="belongs to another run"):
+        model.set_params(random_state=1).fit(*iris)
+
+
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_an_interrupted_fit(monkeypatch, iris, fitted, warm_start):
+    model = short(warm_start=warm_start)
+    stopped(monkeypatch, model, iris, 2000 + 60 + 50, KeyboardInterrupt)
+    assert hasattr(model, "samples_") == warm_start
+    if warm_start:  # the second chain was in its fifth draw
+        assert np.array_equal(model.samples_, fitted.samples_[:, :5])
+        assert model.predict_proba(iris[0]).shape == (150, 3)
+        assert model.fit(*iris).samples_.shape == fitted.samples_.shape
+
+
+@pytest.mark.parametrize("kind", [SGHMCClassifierMLP, SGHMCRegressorMLP])
+def test_skops_needs_no_trust_but_in_our_names(iris, kind):
+    skops = pytest.importorskip("skops.io")
+    model = short(kind, sampler=BAOAB()).fit(*iris)
+    data = skops.dumps(model)
+    names = skops.get_untrusted_types(data=data)
+    assert names and all(name.startswith("skbayes_sg.") for name in names)
+    again = skops.loads(data, trusted=names)
+    assert np.array_equal(again.predict(iris[0]), model.predict(iris[0]))
+    assert again.get_params() == model.get_params()
 
 
 def test_partial_fit_weighs_rows_up_to_all_seen(iris):

@@ -311,7 +311,7 @@ def sample(
     n_stored = plan.n_draws if keep == "draws" else 0
     if checkpoint is not None:
         plan = plan._replace(checkpoint=_checkpoint(plan, checkpoint, random_state))
-        shape = (n_chains, n_stored, n_recorded(model))
+        shape = (n_chains, n_stored, int(n_recorded(model)))
         draws = plan.checkpoint.open_draws(shape, np.dtype(dtype))
     else:
         draws = allocate_draws(model, n_chains, n_stored, storage, dtype)
@@ -408,7 +408,7 @@ def _checkpoint(plan, folder, random_state):
 
 def allocate_draws(model, n_chains, n_draws, storage=None, dtype=None):
     """Return an array for draws, in memory or mapped to a file in folder `storage`."""
-    shape = (n_chains, n_draws, n_recorded(model))
+    shape = (n_chains, n_draws, int(n_recorded(model)))
     dtype = parameter_dtype(model) if dtype is None else np.dtype(dtype)
     if storage is not None:
         path = _new_file(storage)
