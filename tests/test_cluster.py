@@ -21,9 +21,9 @@ from skbayes_sg.kernels.models import GaussianMean
 from skbayes_sg.kernels.samplers import SGLD
 
 distributed = pytest.importorskip("distributed")
-dask_sizeof = pytest.importorskip("dask.sizeof").sizeof
+cloudpickle = pytest.importorskip("cloudpickle")
 # Dask's own warnings: of ports in use, of workers that took long. Among the long tests
-# because a busy machine may keep its workers from starting in time.
+# because starting processes anew takes most of a minute.
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.long]
 
 MODEL = GaussianMean(np.random.default_rng(0).normal(size=(50_000, 3)), np.eye(3))
@@ -50,7 +50,7 @@ def sent(client, monkeypatch):
     sizes, scatter = [], distributed.Client.scatter
 
     def counted(self, data, *args, **options):
-        sizes.append(dask_sizeof(data))
+        sizes.append(len(cloudpickle.dumps(data)))  # dask.sizeof looks at a part
         return scatter(self, data, *args, **options)
 
     monkeypatch.setattr(distributed.Client, "scatter", counted)
