@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skbayes_sg.inference import chains
+
 
 @pytest.fixture(scope="session")
 def data_dir(pytestconfig):
@@ -21,3 +23,33 @@ def data_dir(pytestconfig):
 def rng():
     """Return a generator with the same seed in every test."""
     return np.random.default_rng(20240917)
+
+
+class Killed(BaseException):
+    """What ends a process, as far as a chain can tell."""
+
+
+@pytest.fixture
+def stop_after(monkeypatch):
+    """Return a function that breaks a call off after some chunks of its chains.
+
+    Chunks are as short as can be, with a checkpoint after each of them.
+    """
+
+    def stop(n_chunks, call, error=Killed):
+        run_chain, count = chains.run_chain, []
+
+        def limited(*args):
+            count.append(1)
+            if len(count) > n_chunks:
+                raise error
+            return run_chain(*args)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(chains, "run_chain", limited)
+            patch.setattr(chains, "CHUNK_SECONDS", 0.0)
+            patch.setattr(chains, "CHECKPOINT_SECONDS", -1.0)
+            with pytest.raises(error):
+                call()
+
+    return stop

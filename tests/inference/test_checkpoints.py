@@ -54,33 +54,11 @@ def test_chains_go_on_as_if_they_had_not_stopped(name, gradient, step, correctio
     assert info.n_iter == 220 and len(info.step_sizes) == 70
 
 
-class Killed(BaseException):
-    pass
-
-
-def killed_after(monkeypatch, n_chunks, **settings):
-    """Run with small chunks, and break off after some of them."""
-    run_chain, count = chains.run_chain, []
-
-    def limited(*args):
-        count.append(1)
-        if len(count) > n_chunks:
-            raise Killed
-        return run_chain(*args)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(chains, "run_chain", limited)
-        patch.setattr(chains, "CHUNK_SECONDS", 0.0)
-        patch.setattr(chains, "CHECKPOINT_SECONDS", -1.0)
-        with pytest.raises(Killed):
-            draw(**settings)
-
-
 @pytest.mark.parametrize("n_chunks", [0, 1, 70, 145, 200, 279])
 @pytest.mark.parametrize("name", ["sghmc", "psgld"])
-def test_resumed_draws_are_the_same(monkeypatch, tmp_path, name, n_chunks):
+def test_resumed_draws_are_the_same(stop_after, tmp_path, name, n_chunks):
     settings = {"name": name, "checkpoint": tmp_path / "run"}
-    killed_after(monkeypatch, n_chunks, **settings)
+    stop_after(n_chunks, lambda: draw(**settings))
     resumed = draw(**settings)
     assert not isinstance(resumed, np.memmap)
     assert np.array_equal(resumed, draw(name))
@@ -88,8 +66,8 @@ def test_resumed_draws_are_the_same(monkeypatch, tmp_path, name, n_chunks):
     assert not list(tmp_path.rglob("*.new"))
 
 
-def test_resumed_in_other_processes(monkeypatch, tmp_path):
-    killed_after(monkeypatch, 100, checkpoint=tmp_path)
+def test_resumed_in_other_processes(stop_after, tmp_path):
+    stop_after(100, lambda: draw(checkpoint=tmp_path))
     with joblib.parallel_config("loky"):
         resumed = draw(checkpoint=tmp_path, n_jobs=2)
     assert np.array_equal(resumed, draw())
