@@ -214,7 +214,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
             )
 
         def draw(h, attempt):
-            burn_in, thin = automatic_lengths(sampler, where, h)
+            burn_in, thin = automatic_lengths(sampler, where, h, noise)
             run = Run(
                 key=self._key(model, sampler),
                 where=where,
@@ -223,7 +223,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
                 step_size=h,
                 burn_in=burn_in if self.burn_in == "auto" else self.burn_in,
                 thin=thin if self.thin == "auto" else self.thin,
-                limit=step_limit(sampler, where, typical.steepness),
+                limit=step_limit(sampler, where, typical.steepness, noise),
             )
             run.draw(self, model, sampler, tasks, stream, start, attempt)
             return run
@@ -279,7 +279,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
             coordinates=stream.where.coordinates,
             temperature=self.temperature,
             scale=stream.where.theta_sd,
-            step_limit=step_limit(sampler, stream.where),
+            step_limit=step_limit(sampler, stream.where, noise=stream.noise),
             resume=stream.chains,
             n_jobs=self.n_jobs,
             random_state=stream.seed,

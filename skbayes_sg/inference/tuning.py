@@ -28,8 +28,10 @@ from skbayes_sg.kernels.ops import (
     relaxation,
     stable_step,
     typed,
+    with_noise_absorbed,
 )
 from skbayes_sg.kernels.passes import log_posterior
+from skbayes_sg.kernels.samplers.momentum import largest_step
 
 TOLERANCE = 0.02  # relative error of a posterior variance that a step may cause
 # Larger errors for short chains, in which the draws' own scatter is larger still.
@@ -178,7 +180,9 @@ def _langevin_chain(density, d, rng):
 def gradient_noise(model, gradient, where, draws, seed):
     """Return the variance of gradient estimates at `draws`, per coordinate.
 
-    In the sampler's coordinates, divided by the curvature there: (d,).
+    In the sampler's coordinates, divided by the curvature there: (d,). Where the row
+    gradients vary as the model says all are alike, so they are drawn to their mean as
+    far as their own scatter goes.
     """
     rng = np.random.default_rng(seed)
     thetas = np.repeat(draws.astype(parameter_dtype(model)), 2, axis=0)
@@ -188,7 +192,18 @@ def gradient_noise(model, gradient, where, draws, seed):
     estimate_gradient(gradient, memory, model, init_work(model), thetas, rng, out)
     difference = _pulled_back(where.coordinates, out[::2].astype(float) - out[1::2])
     variance = 0.5 * np.mean(difference**2, axis=0) / where.temperature**2
-    return variance / where.curvatures
+    return _without_scatter(variance / where.curvatures, len(draws))
+
+
+def _without_scatter(variances, n_pairs):
+    """Return variances, each from `n_pairs` pairs, with less Monte Carlo error.
+
+    Its relative variance is 2 / n_pairs for Gaussian estimates.
+    """
+    mean, spread = variances.mean(), variances.var()
+    scatter = 2.0 / n_pairs * mean**2
+    share = math.sqrt(1.0 - scatter / spread) if spread > scatter else 0.0
+    return mean + share * (variances - mean)
 
 
 def automatic_step(sampler, where, noise, steepness=1.0, n_draws=np.inf, thin=None):
@@ -202,7 +217,7 @@ def automatic_step(sampler, where, noise, steepness=1.0, n_draws=np.inf, thin=No
 
     def error(tolerance):
         h = _accurate_step(sampler, where, noise, steepness, tolerance)
-        tau = _relaxation(sampler, where, h)
+        tau = _relaxation(sampler, where, h, noise)
         length = _automatic_thin(tau) if thin is None else thin
         return (tolerance / 4) ** 2 + 1.0 / (n_draws * min(1.0, length / (2 * tau)))
 
@@ -210,9 +225,15 @@ def automatic_step(sampler, where, noise, steepness=1.0, n_draws=np.inf, thin=No
     return _accurate_step(sampler, where, noise, steepness, tolerance)
 
 
-def step_limit(sampler, where, steepness=1.0):
-    """Return the largest stable step size."""
-    return _in_units(sampler, where, stable_step(sampler), steepness)
+def step_limit(sampler, where, steepness=1.0, noise=0.0):
+    """Return the largest stable step size, given the gradient noise."""
+    mean = np.mean(_at_largest(where, noise))
+
+    def is_too_large(h):
+        return h > stable_step(with_noise_absorbed(sampler, h, mean))
+
+    limit = largest_step(is_too_large, False, stable_step(sampler))
+    return _in_units(sampler, where, limit, steepness)
 
 
 def automatic_batch_size(n, sampler, noise_of, steepness=1.0):
@@ -254,9 +275,9 @@ def _interpolated(size, sizes, factors):
     return math.exp(np.interp(math.log(size), np.log(sizes), logs))
 
 
-def automatic_lengths(sampler, where, step_size):
+def automatic_lengths(sampler, where, step_size, noise=0.0):
     """Return burn-in and thinning that forget the start and decorrelate the draws."""
-    tau = _relaxation(sampler, where, step_size)
+    tau = _relaxation(sampler, where, step_size, noise)
     return min(MAX_BURN_IN, max(100, math.ceil(10 * tau))), _automatic_thin(tau)
 
 
@@ -265,7 +286,7 @@ def _accurate_step(sampler, where, noise, steepness, tolerance):
 
     Noise has this effect wherever a chain is, the step itself where -log p is steepest.
     """
-    noisy = accurate_step(sampler, float(np.max(noise)), tolerance)
+    noisy = accurate_step(sampler, _at_largest(where, noise), tolerance)
     exact = accurate_step(sampler, 0.0, tolerance)
     return min(
         _in_units(sampler, where, noisy), _in_units(sampler, where, exact, steepness)
@@ -277,11 +298,24 @@ def _in_units(sampler, where, step_size, steepness=1.0):
     return step_size / (where.largest * steepness) ** curvature_exponent(sampler)
 
 
-def _relaxation(sampler, where, step_size):
+def _at_largest(where, noise):
+    """Return the variances of gradients in units of the largest curvature, (d,).
+
+    The estimates' covariance is much like the Hessian, so that its extremes lie further
+    apart than those of its diagonal, and in proportion to the curvatures.
+    """
+    scaled = noise * where.curvatures / where.largest
+    scaled[np.argmin(scaled)] = np.min(noise) * where.smallest / where.largest
+    scaled[np.argmax(scaled)] = np.max(noise)
+    return scaled
+
+
+def _relaxation(sampler, where, step_size, noise):
     """Return the iterations in which the slowest coordinate forgets."""
     power = curvature_exponent(sampler)
-    tau = relaxation(sampler, step_size * where.largest**power)
-    return tau * (where.largest / where.smallest) ** power
+    h = step_size * where.largest**power
+    alike = with_noise_absorbed(sampler, h, np.mean(_at_largest(where, noise)))
+    return relaxation(alike, h) * (where.largest / where.smallest) ** power
 
 
 def _automatic_thin(tau):

@@ -578,9 +578,19 @@ def accurate_step(sampler, noise, tolerance):
 
     The largest one whose stationary variance is within a factor of 1 + `tolerance` of
     the truth, given gradient estimates of variance `noise`, and well inside the
-    sampler's stability limit.
+    sampler's stability limit. `noise` is one number, or one for each coordinate, (d,).
     """
     raise missing(accurate_step, sampler)
+
+
+@python_op
+def with_noise_absorbed(sampler, h, noise):
+    """Return the sampler of exact gradients that this one is like on noisy ones.
+
+    The sampler itself, unless its friction answers to gradient noise. `noise` is the
+    mean of its variances over the coordinates.
+    """
+    return sampler
 
 
 @python_op

@@ -17,7 +17,14 @@ from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
 from skbayes_sg.kernels.models import GLM, GaussianMean, Logistic
 from skbayes_sg.kernels.ops import accurate_step, init_work, typed
 from skbayes_sg.kernels.passes import log_posterior
-from skbayes_sg.kernels.samplers import HMC, SGHMC, SGLD, LeimkuhlerMatthews
+from skbayes_sg.kernels.samplers import (
+    BADODAB,
+    HMC,
+    SGHMC,
+    SGLD,
+    SGNHT,
+    LeimkuhlerMatthews,
+)
 
 
 @pytest.fixture(scope="module")
@@ -208,3 +215,42 @@ def test_lengths_follow_the_step():
     short = tuning.automatic_lengths(SGLD(), where, 1.0)
     long = tuning.automatic_lengths(SGLD(), where, 0.05)
     assert short[0] <= long[0] and short[1] < long[1] <= tuning.MAX_THIN
+
+
+def test_noise_that_a_thermostat_absorbs():
+    where = tuning.Geometry(np.zeros(4), None, 1.0, 1.0, *[np.ones(4)] * 3)
+    alike, uneven = np.full(4, 100.0), np.array([0.0, 0.0, 0.0, 400.0])
+    for sampler in (SGNHT(), BADODAB()):
+        steps = [
+            tuning.automatic_step(sampler, where, noise, 1.0, 1000, 10)
+            for noise in (alike, uneven)
+        ]
+        assert steps[0] > 2 * steps[1]
+        # More friction: slower, and stable up to smaller steps.
+        calm, noisy = (
+            tuning.automatic_lengths(sampler, where, 0.05, noise)
+            for noise in (0.0 * alike, 10.0 * alike)
+        )
+        assert noisy[0] > 1.5 * calm[0]
+        limit = tuning.step_limit(sampler, where, 1.0, alike)
+        assert steps[0] < limit < 0.2 * tuning.step_limit(sampler, where)
+        assert limit > 0.1
+    assert tuning.step_limit(SGLD(), where, 1.0, alike) == 4.0
+
+
+def test_extremes_of_the_noise_are_those_of_the_curvature():
+    ones = np.ones(3)
+    where = tuning.Geometry(np.zeros(3), None, 0.5, 8.0, 2.0 * ones, ones, ones)
+    noise = tuning._at_largest(where, np.array([9.0, 10.0, 11.0]))
+    np.testing.assert_allclose(noise, [9 / 16, 10 / 4, 11])
+
+
+def test_scatter_of_measured_variances():
+    rng = np.random.default_rng(0)
+    measured = rng.chisquare(128, 1000) / 128  # all are 1
+    assert tuning._without_scatter(measured, 128).std() < 0.4 * measured.std()
+    differ = measured * np.repeat([1.0, 2.0], 500)
+    corrected = tuning._without_scatter(differ, 128)
+    # Half of them 1, half 2: an sd of 1/2.
+    assert abs(corrected.std() - 0.5) < 0.02 < differ.std() - 0.5
+    assert np.isclose(corrected.mean(), differ.mean())

@@ -18,6 +18,7 @@ from skbayes_sg.kernels.ops import (
     stable_step,
     step,
     typed,
+    with_noise_absorbed,
 )
 from skbayes_sg.kernels.samplers import (
     BADODAB,
@@ -277,15 +278,23 @@ def test_noise_correction_removes_the_inflation(corrects):
         check_law(draws, mean, noisy)
 
 
+def noisy_gaussian(variances):
+    """A unit Gaussian; minibatches of one row have gradients of these variances."""
+    d = len(variances)
+    spikes = np.diag(np.sqrt(d * variances))
+    model = GaussianMean(10.0 + np.vstack([spikes, -spikes]), np.eye(d))
+    noise = gradient_covariance(model, 1)
+    np.testing.assert_allclose(noise, np.diag(variances), atol=1e-12)
+    return model
+
+
 @pytest.mark.parametrize("name", THERMOSTATS)
 def test_thermostats_absorb_gradient_noise(name):
     """Noise alike in all directions: within 2 % + 4 MCSE, far beyond SGLD's step."""
     d, h = 10, 0.3
-    rows = 10.0 + np.sqrt(40.0) * np.vstack([np.eye(d), -np.eye(d)])
-    model = GaussianMean(rows, np.eye(d))
+    model = noisy_gaussian(np.full(d, 4.0))
     mean, precision = posterior(model)
     noise = gradient_covariance(model, 1)
-    np.testing.assert_allclose(noise, 4.0 * precision, atol=1e-12)
     assert sgld_law(precision, noise, h)[0, 0] > 1.3
     draws = sample(
         model,
@@ -301,6 +310,32 @@ def test_thermostats_absorb_gradient_noise(name):
     # Euler's variance is 1 - eps eta / 2 where eta = A + eps V / 2 and eps = h / 2.
     variance = 1 - 0.25 * h * (0.5 + 0.25 * h * 4.0) if name == "sgnht" else 1.0
     check_law(draws, mean, variance * np.eye(d), tolerance=0.02)
+
+
+@pytest.mark.parametrize("name", THERMOSTATS)
+def test_steps_of_thermostats_allow_for_what_they_absorb(name):
+    """Draws within the tolerance of 4 %, and as long remembered as foreseen."""
+    sampler, variances = SAMPLERS[name](), np.linspace(195.0, 205.0, 10)
+    model = noisy_gaussian(variances)
+    mean, precision = posterior(model)
+    h = accurate_step(sampler, variances, 0.04)
+    assert h > 2 * accurate_step(sampler, 200.0, 0.04)  # in one coordinate alone
+    alike = with_noise_absorbed(sampler, h, 200.0)
+    draws = sample(
+        model,
+        sampler,
+        Minibatch(1),
+        step_size=h,
+        n_draws=100_000,
+        thin=round(relaxation(alike, h) / 2),
+        burn_in=1000,
+        start=mean,
+        random_state=4,
+    )[0]
+    check_law(draws, mean, np.linalg.inv(precision), tolerance=0.041)
+    lag = np.mean((draws[2:] - mean) * (draws[:-2] - mean)) / draws.var()
+    assert 0.25 < lag < 0.65  # 1 / e, or 2 / e at the critical friction
+    assert with_noise_absorbed(SGLD(), h, 200.0) == SGLD()
 
 
 # Bugs seen elsewhere

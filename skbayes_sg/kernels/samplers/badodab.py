@@ -25,9 +25,10 @@ from skbayes_sg.kernels.ops import (
     sampler_stats,
     stable_step,
     step,
+    with_noise_absorbed,
 )
-from skbayes_sg.kernels.samplers.baoab import BAOAB
-from skbayes_sg.kernels.samplers.sgnht import init_thermostat
+from skbayes_sg.kernels.samplers.baoab import BAOAB, kick_variance
+from skbayes_sg.kernels.samplers.sgnht import init_thermostat, thermostat_step
 
 
 class BADODAB(NamedTuple):
@@ -78,14 +79,46 @@ def _(sampler, state):
 
 @stable_step.register(BADODAB)
 def _(sampler):
-    return 4.0
+    return 4.0 if math.isfinite(sampler.diffusion) else 0.0
 
 
 @accurate_step.register(BADODAB)
 def _(sampler, noise, tolerance):
-    # Gradient noise alike in all coordinates would be absorbed almost wholly, but one
-    # thermostat serves them all: as though it absorbed none.
-    return accurate_step(BAOAB(sampler.diffusion), noise, tolerance)
+    # The law of BAOAB with friction eta, at the temperature A / eta.
+    def variance(h, mean, here):
+        eta = _friction(sampler, h, mean)
+        if math.isinf(eta):
+            return math.inf
+        return sampler.diffusion / eta + here * kick_variance(0.5 * h, eta)
+
+    return thermostat_step(variance, noise, tolerance, 2.0)
+
+
+@with_noise_absorbed.register(BADODAB)
+def _(sampler, h, noise):
+    return BADODAB(_friction(sampler, h, noise))
+
+
+def _friction(sampler, h, noise):
+    """Return the mean thermostat, for gradient noise V alike in all coordinates.
+
+    Before the friction acts the momentum has variance 1 + delta, and after it 1 - delta
+    = exp(-2 eps eta) (1 + delta) + A (1 - exp(-2 eps eta)) / eta, delta = 2 eps^2 V /
+    (4 - eps^2). So A / eta + delta coth(eps eta) = 1, by Newton's method from below.
+    """
+    eps = 0.5 * h
+    if eps**2 * (1.0 + 2.0 * noise) >= 4.0:  # delta >= 1
+        return math.inf
+    delta = 2.0 * eps**2 * noise / (4.0 - eps**2)
+    eta = sampler.diffusion + 0.5 * eps * noise
+    for _ in range(50):
+        coth = 1.0 / math.tanh(eps * eta)
+        excess = sampler.diffusion / eta + delta * coth - 1.0
+        slope = sampler.diffusion / eta**2 + delta * eps * (coth**2 - 1.0)
+        if excess < 1e-9:
+            break
+        eta += excess / slope
+    return eta
 
 
 @curvature_exponent.register(BADODAB)

@@ -71,11 +71,14 @@ def _(sampler):
 @accurate_step.register(BAOAB)
 def _(sampler, noise, tolerance):
     def error(h):  # of the stationary variance, all of it from gradient noise V
-        eps = 0.5 * h
-        spread = noise * eps**2 / (4.0 - eps**2)
-        return spread / math.tanh(0.5 * sampler.friction * eps)
+        return np.max(noise) * kick_variance(0.5 * h, sampler.friction)
 
     return largest_step(error, tolerance, 2.0)
+
+
+def kick_variance(eps, friction):
+    """Return what gradient noise of variance 1 adds to that of phi."""
+    return eps**2 / (4.0 - eps**2) / math.tanh(0.5 * friction * eps)
 
 
 @curvature_exponent.register(BAOAB)

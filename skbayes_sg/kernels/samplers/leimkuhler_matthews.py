@@ -63,7 +63,7 @@ def _(sampler):
 @accurate_step.register(LeimkuhlerMatthews)
 def _(sampler, noise, tolerance):
     # Only gradient noise moves the variance of a Gaussian: h V / (4 - h) = tolerance.
-    return min(1.0, 4.0 * tolerance / (tolerance + noise))
+    return min(1.0, 4.0 * tolerance / (tolerance + np.max(noise)))
 
 
 @relaxation.register(LeimkuhlerMatthews)

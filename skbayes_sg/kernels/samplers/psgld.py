@@ -104,4 +104,4 @@ def _(sampler, h):
 
 def _scale(sampler, noise):
     """Return 1 / G, typically, where the curvature is 1: v is about 1 + V there."""
-    return sampler.damping + math.sqrt(1.0 + noise)
+    return sampler.damping + math.sqrt(1.0 + np.max(noise))

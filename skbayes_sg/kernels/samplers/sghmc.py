@@ -72,8 +72,10 @@ def _(sampler):
 
 @accurate_step.register(SGHMC)
 def _(sampler, noise, tolerance):
+    highest = np.max(noise)
+
     def error(h):
-        return abs(position_variance(*_transition(sampler, h, noise)) - 1.0)
+        return abs(position_variance(*_transition(sampler, h, highest)) - 1.0)
 
     return largest_step(error, tolerance, 0.5 * stable_step(sampler))
 

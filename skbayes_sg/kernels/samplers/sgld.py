@@ -58,7 +58,7 @@ def _(sampler):
 @accurate_step.register(SGLD)
 def _(sampler, noise, tolerance):
     # Stationary variance (1 + h V / 4) / (1 - h / 4) = 1 + tolerance.
-    return min(1.0, 4.0 * tolerance / (1.0 + tolerance + noise))
+    return min(1.0, 4.0 * tolerance / (1.0 + tolerance + np.max(noise)))
 
 
 @relaxation.register(SGLD)

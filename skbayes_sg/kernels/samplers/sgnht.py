@@ -25,6 +25,7 @@ from skbayes_sg.kernels.ops import (
     sampler_stats,
     stable_step,
     step,
+    with_noise_absorbed,
 )
 from skbayes_sg.kernels.samplers.momentum import (
     decay_time,
@@ -84,6 +85,22 @@ def _(sampler, state):
     return {"thermostat": float(state.thermostat[0])}
 
 
+def thermostat_step(variance, noise, tolerance, most):
+    """Return the largest step with errors of variance(h, mean V, V) within `tolerance`.
+
+    One thermostat serves all coordinates and absorbs their mean noise. A single number
+    stands for V in one coordinate and none in the others, and for the reverse.
+    """
+    cases = [(0.0, noise), (noise, 0.0)]
+    if np.ndim(noise) > 0:
+        cases = [(np.mean(noise), here) for here in (np.max(noise), np.min(noise))]
+
+    def error(h):
+        return max(abs(variance(h, *case) - 1.0) for case in cases)
+
+    return largest_step(error, tolerance, most)
+
+
 def _friction(sampler, h, noise):
     """Return the mean thermostat, for gradient noise V alike in all coordinates.
 
@@ -103,16 +120,21 @@ def _(sampler):
 
 @accurate_step.register(SGNHT)
 def _(sampler, noise, tolerance):
-    # The variance is 1 - eps eta / 2 where the noise is the average one. One thermostat
-    # serves all coordinates: V here and none elsewhere, and the reverse.
-    def error(h):
+    # The variance is 1 - eps eta / 2 where the noise is the average one, and grows with
+    # the noise elsewhere.
+    def variance(h, mean, here):
         eps = 0.5 * h
-        ratio = 1.0 + 0.5 * eps * noise / sampler.diffusion
-        low = (1.0 - 0.5 * eps * _friction(sampler, h, noise)) / ratio
-        high = (1.0 - 0.5 * eps * _friction(sampler, h, 0.0)) * ratio
-        return max(1.0 - low, high - 1.0)
+        ratio = (2 * sampler.diffusion + eps * here) / (
+            2 * sampler.diffusion + eps * mean
+        )
+        return (1.0 - 0.5 * eps * _friction(sampler, h, mean)) * ratio
 
-    return largest_step(error, tolerance, 0.5 * stable_step(sampler))
+    return thermostat_step(variance, noise, tolerance, 0.5 * stable_step(sampler))
+
+
+@with_noise_absorbed.register(SGNHT)
+def _(sampler, h, noise):
+    return SGNHT(sampler.diffusion + 0.25 * h * noise)
 
 
 @curvature_exponent.register(SGNHT)
