@@ -211,11 +211,12 @@ def _(model, work, theta, out):
     first = 0
     for part in range(work.precision.size):
         stop = first + _part_size(model.sizes, part)
+        w, total = theta[first:stop], out[first:stop]
         precision = work.precision[part]
         if precision == 0.0:
-            precision = mean_precision(theta[first:stop])
-        for j in range(first, stop):
-            out[j] -= precision * theta[j]
+            precision = w.dtype.type(mean_precision(w))
+        for j in range(w.size):  # from 0 and of one type, or compilers see no vectors
+            total[j] -= precision * w[j]
         first = stop
     for j in range(first, theta.size):
         out[j] += 1.0 - math.exp(theta[j])

@@ -42,10 +42,10 @@ def deactivate(activation, a, delta):
 
 @activate.register(Relu)
 def _(activation, z):
-    zero = z.dtype.type(0.0)
+    half = z.dtype.type(0.5)
     for b in range(z.shape[0]):
-        for k in range(z.shape[1]):
-            z[b, k] = max(z[b, k], zero)
+        for k in range(z.shape[1]):  # without a choice, so that it runs in vectors
+            z[b, k] = half * (z[b, k] + abs(z[b, k]))
 
 
 @deactivate.register(Relu)
