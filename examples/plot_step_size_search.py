@@ -20,6 +20,7 @@ steps = np.geomspace(0.02, 5, 10).tolist()
 search = KSDStepSizeSearch(
     SGLDLogisticRegression(n_draws=500),
     {"step_size": steps, "sampler": ["sgld", "sgld-lm"]},
+    n_iter=500,
     random_state=0,
 ).fit(X, y)
 print(search.best_params_)

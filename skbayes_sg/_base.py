@@ -193,16 +193,20 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
 
     def _first_run(self, model, sampler, seeds, tasks):
         """Choose what is "auto" and run the chains, with smaller steps if need be."""
-        previous = self._warm_draws(model)
-        mode = find_mode(model, previous.mean(axis=0) if previous is not None else None)
-        where = geometry(model, mode, self._preconditioner(sampler))
-        where = where.heated(self.temperature)
-        typical = pilot(model, where, seeds.spawn(1)[0])
-        gradient, noise = self._choose_gradient(
-            model, sampler, where, typical, seeds.spawn(1)[0]
-        )
+        previous, h = self._warm_draws(model), self.step_size
+        pilot_seed, noise_seed, stream = seeds.spawn(3)
+
+        def survey():
+            start = None if previous is None else previous.mean(axis=0)
+            mode = find_mode(model, start)
+            where = geometry(model, mode, self._preconditioner(sampler))
+            where = where.heated(self.temperature)
+            typical = pilot(model, where, pilot_seed)
+            chosen = self._choose_gradient(model, sampler, where, typical, noise_seed)
+            return where, typical, *chosen
+
+        where, typical, gradient, noise = self._shared("survey", survey)
         start = typical.spread(self.n_chains) if previous is None else previous
-        h, stream = self.step_size, seeds.spawn(1)[0]
         if h == "auto":
             h = automatic_step(
                 sampler,

@@ -254,8 +254,24 @@ class DiagnosticsMixin:
         model = self._model
         if n_parameters(model) > MAX_DENSE or not implements(add_hessian, model):
             return False
-        root = whitening(curvature_matrix(model, self.mode_))
-        return self.temperature * root @ root.T
+
+        def covariance():
+            root = whitening(curvature_matrix(model, self.mode_))
+            return self.temperature * root @ root.T
+
+        return self._shared("covariance", covariance)
+
+    def _shared(self, name, compute):
+        """Return ``compute()``, or what it returned to another candidate of a search.
+
+        Only of what depends neither on the step size nor on the length of the chains.
+        """
+        memory = vars(self).get("_memory")  # a dict, set by searches
+        if memory is None:
+            return compute()
+        if name not in memory:
+            memory[name] = compute()
+        return memory[name]
 
 
 def check_probability(prob):

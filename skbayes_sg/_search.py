@@ -5,6 +5,7 @@ import time
 import warnings
 from numbers import Integral, Real
 
+import joblib
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -21,7 +22,12 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg._diagnostics import last_step, smallest_ess
-from skbayes_sg._validation import all_or_nothing, check_integer, check_option
+from skbayes_sg._validation import (
+    all_or_nothing,
+    check_auto,
+    check_integer,
+    check_option,
+)
 from skbayes_sg.inference.chains import DivergenceError
 
 # Times the automatic step size: from slow mixing to where chains are biased or diverge.
@@ -96,7 +102,8 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         the full length.
     n_iter : int, default=None
         Iterations of each chain after burn-in. None is ``n_draws * thin`` of the
-        estimator, where "auto" counts as 1. No more than `n_draws` draws are kept of
+        estimator; where `thin` is "auto", as many as it makes with the automatic step
+        size, for which it is fitted once. No more than `n_draws` draws are kept of
         them. Burn-in comes on top: as set, or a tenth where it is "auto".
     ksd_params : dict, default=None
         Arguments of the estimator's `ksd`, for instance ``{"batch_size": 1000}`` to
@@ -217,7 +224,6 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
             The fitted search.
         """
         self._check_parameters()
-        last_step(self.estimator)
         with all_or_nothing(self):
             X, y = indexable(X, y)
             if params and get_config()["enable_metadata_routing"]:
@@ -225,9 +231,9 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
             seeds = check_random_state(self.random_state).randint(2**31, size=2)
             seed, refit_seed = seeds.tolist()
             base = _seeded(self.estimator, seed)
-            candidates = self._candidates(base, X, y, params)
+            candidates, n_iter = self._plan(base, X, y, params)
             self.n_candidates_ = len(candidates)
-            self.cv_results_ = self._run(base, candidates, X, y, params)
+            self.cv_results_ = self._run(base, candidates, n_iter, X, y, params)
             self._choose(candidates)
             if self.refit is not False:
                 best = _seeded(self.estimator, refit_seed)
@@ -253,48 +259,76 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
             check_integer("verbose", self.verbose, at_least=0)
         if not (self.ksd_params is None or isinstance(self.ksd_params, dict)):
             raise TypeError(f"ksd_params={self.ksd_params!r} must be None or a dict")
+        last, _ = last_step(self.estimator)
+        check_integer("n_draws", last.n_draws, at_least=1)
+        check_auto("thin", last.thin, check_integer, at_least=1)
+        check_auto("burn_in", last.burn_in, check_integer, at_least=0)
 
-    def _candidates(self, base, X, y, params):
+    def _plan(self, base, X, y, params):
+        """Return the candidates, and the iterations of each after burn-in."""
+        last, prefix = last_step(base)
+        candidates, n_iter = None, self.n_iter
         if self.param_grid is not None:
             candidates = list(ParameterGrid(self.param_grid))
             if not candidates:
                 raise ValueError(f"param_grid={self.param_grid!r} holds no candidate")
-            return candidates
+        if n_iter is None and last.thin != "auto":
+            n_iter = last.n_draws * last.thin
+        if candidates is not None and n_iter is not None:
+            return candidates, n_iter
         # As long as the candidates, for the automatic step depends on the length.
-        _, prefix = last_step(base)
-        pilot = clone(base).set_params(**_length(base, self.n_iter, 1.0))
-        pilot.set_params(**{f"{prefix}step_size": "auto"}).fit(X, y, **params)
-        h = last_step(pilot)[0].step_size_
-        return [{f"{prefix}step_size": float(h * times)} for times in DEFAULT_GRID]
+        length = {} if n_iter is None else _length(base, n_iter, 1.0)
+        automatic = {f"{prefix}step_size": "auto"}
+        if candidates is None:
+            pilot = clone(base).set_params(**length, **automatic).fit(X, y, **params)
+            last, _ = last_step(pilot)
+            steps = (last.step_size_ * DEFAULT_GRID).tolist()
+            candidates = [{f"{prefix}step_size": h} for h in steps]
+            return candidates, n_iter or last.n_draws * last.thin_
+        for candidate in candidates:  # the first that does not fail tells the length
+            pilot = clone(base)
+            try:
+                pilot.set_params(**{**clone(candidate, safe=False), **automatic})
+                last, _ = last_step(pilot.fit(X, y, **params))
+                return candidates, last.n_draws * last.thin_
+            except Exception:
+                if isinstance(self.error_score, str):
+                    raise
+        return candidates, last.n_draws
 
-    def _run(self, base, candidates, X, y, params):
+    def _run(self, base, candidates, n_iter, X, y, params):
         """Sample rung by rung; return `cv_results_`."""
         rows = [{} for _ in candidates]
         running = list(range(len(candidates)))
+        groups = _groups(candidates, f"{last_step(base)[1]}step_size")
+        memories = {group: {} for group in groups}
         with Parallel(n_jobs=self.n_jobs) as parallel:
             for rung, (size, share) in enumerate(self._rungs(len(candidates))):
                 running = sorted(running, key=lambda i: rows[i].get("ksd", 0))[:size]
-                length = _length(base, self.n_iter, share)
+                length = _length(base, n_iter, share)
                 if self.verbose:
                     print(f"Sampling {len(running)} candidates: {length}", flush=True)
-                results = parallel(
-                    delayed(_evaluate)(
-                        base,
-                        length,
-                        candidates[i],
-                        X,
-                        y,
-                        params,
-                        _score_params(self.ksd_params, share),
-                        self.error_score,
-                        self.verbose,
+                for some in _waves(running, groups) if rung == 0 else [running]:
+                    results = parallel(
+                        delayed(_evaluate)(
+                            base,
+                            length,
+                            candidates[i],
+                            memories[groups[i]],
+                            X,
+                            y,
+                            params,
+                            _score_params(self.ksd_params, share),
+                            self.error_score,
+                            self.verbose,
+                        )
+                        for i in some
                     )
-                    for i in running
-                )
-                for i, result in zip(running, results, strict=True):
-                    for name in ("fit_time", "score_time", "n_iter"):
-                        result[name] += rows[i].get(name, 0)
-                    rows[i] = {**result, "iter": rung}
+                    for i, (result, memory) in zip(some, results, strict=True):
+                        for name in ("fit_time", "score_time", "n_iter"):
+                            result[name] += rows[i].get(name, 0)
+                        rows[i] = {**result, "iter": rung}
+                        memories[groups[i]].update(memory)
                 running = [i for i in running if rows[i]["status"] == "ok"]
         _report_failures(rows)
         return _format_results(candidates, rows, self.error_score)
@@ -417,12 +451,30 @@ def _seeded(estimator, seed):
     return estimator.set_params(**dict.fromkeys(unset, seed))
 
 
+def _groups(candidates, step_size):
+    """Return a key for each candidate, equal where they differ in `step_size` only."""
+    keys = []
+    for candidate in candidates:
+        rest = {name: candidate[name] for name in candidate if name != step_size}
+        try:
+            keys.append(joblib.hash(rest))
+        except Exception:  # of a value that cannot be pickled
+            keys.append(len(keys))
+    return keys
+
+
+def _waves(running, groups):
+    """Return the first candidates of all groups, and those that build on them."""
+    first = {groups[i]: i for i in reversed(running)}
+    leaders = [i for i in running if first[groups[i]] == i]
+    return [leaders, [i for i in running if first[groups[i]] != i]]
+
+
 def _length(estimator, n_iter, share):
     """Return the parameters that make chains `share` as long as those to choose for."""
     last, prefix = last_step(estimator)
-    kept = n_iter or last.n_draws * (1 if last.thin == "auto" else last.thin)
-    burn_in = BURN_IN_SHARE * kept if last.burn_in == "auto" else last.burn_in
-    kept = max(math.ceil(share * kept), min(kept, MIN_ITER))
+    burn_in = BURN_IN_SHARE * n_iter if last.burn_in == "auto" else last.burn_in
+    kept = max(math.ceil(share * n_iter), min(n_iter, MIN_ITER))
     thin = math.ceil(kept / last.n_draws)
     burn_in = math.ceil(share * burn_in)
     lengths = {"n_draws": kept // thin, "thin": thin, "burn_in": burn_in}
@@ -435,16 +487,20 @@ def _score_params(ksd_params, share):
     return {**params, "max_draws": max(2, math.ceil(share * params["max_draws"]))}
 
 
-def _evaluate(base, length, candidate, X, y, params, ksd_params, error_score, verbose):
-    """Sample with one candidate; return its results."""
+def _evaluate(
+    base, length, candidate, memory, X, y, params, ksd_params, error_score, verbose
+):
+    """Sample with one candidate; return its results and what others may share."""
     estimator = clone(base).set_params(**length)
     result = {"status": "ok", "ksd": np.nan, "ksd_floor": np.nan, "ess": np.nan}
     result.update(error=None, n_iter=0, score_time=0.0)
     start = time.perf_counter()
     try:
-        estimator.set_params(**clone(candidate, safe=False)).fit(X, y, **params)
-        result["fit_time"] = time.perf_counter() - start
+        estimator.set_params(**clone(candidate, safe=False))
         last, _ = last_step(estimator)
+        last._memory = memory
+        estimator.fit(X, y, **params)
+        result["fit_time"] = time.perf_counter() - start
         result["n_iter"] = last.n_iter_
         result["ksd"], result["ksd_floor"] = last.ksd(**ksd_params)
         result["ess"] = smallest_ess(last.samples_)
@@ -459,7 +515,7 @@ def _evaluate(base, length, candidate, X, y, params, ksd_params, error_score, ve
     if verbose > 1:
         outcome = result["error"] or f"ksd={result['ksd']:.4g}"
         print(f"{candidate}: {outcome}, {result['fit_time']:.1f} s", flush=True)
-    return result
+    return result, memory
 
 
 def _report_failures(rows):

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from skbayes_sg import (
     ConsensusClassifier,
+    KSDStepSizeSearch,
     SGHMCClassifierMLP,
     SGHMCLogisticRegression,
     SGHMCRegressorMLP,
@@ -50,10 +51,16 @@ def in_consensus(**parameters):
     return ConsensusClassifier(SGLDLogisticRegression(**parameters), n_shards=2)
 
 
+def in_search(step_size=1.0, **parameters):
+    grid = {"step_size": [step_size]}
+    return KSDStepSizeSearch(SGLDLogisticRegression(**parameters), grid)
+
+
 class NotASampler:
     pass
 
 
+ESTIMATORS = [*LOGISTIC, *NETWORKS, in_consensus, in_search]
 PARAMETERS = [
     ("step_size", 0.0),
     ("step_size", -1.0),
@@ -125,19 +132,21 @@ def takes(make, name):
     """Whether a bad value of the parameter is an error of this estimator."""
     if make is in_consensus:  # which says itself what it needs of a schedule
         return name in SGLDLogisticRegression().get_params() and name != "schedule"
+    if make is in_search:
+        return name in SGLDLogisticRegression().get_params()
     return name in make().get_params()
 
 
 CASES = [
     (make, name, value)
-    for make in [*LOGISTIC, *NETWORKS, in_consensus]
+    for make in ESTIMATORS
     for name, value in PARAMETERS
     if takes(make, name)
 ]
 
 
 def test_every_estimator_has_forty_cases():
-    for make in [*LOGISTIC, *NETWORKS, in_consensus]:
+    for make in ESTIMATORS:
         assert sum(case[0] is make for case in CASES) >= 40
 
 
@@ -160,7 +169,7 @@ DATA = {
     "NaN in X": (replaced(0, 0, np.nan), Y, None, "NaN"),
     "Inf in X": (replaced(0, 0, np.inf), Y, None, "infinity"),
     "one-dimensional X": (X[:, 0], Y, None, "2D array"),
-    "three-dimensional X": (X[None], Y, None, "dim 3"),
+    "three-dimensional X": (X[:, None], Y, None, "dim 3"),
     "no rows": (X[:0], Y[:0], None, "0 sample"),
     "no columns": (X[:, :0], Y, None, "0 feature"),
     "text in X": (np.full((20, 3), "a"), Y, None, "convert"),
@@ -184,7 +193,7 @@ OF_LABELS = ("one class", "continuous y", "matrix y")
 
 
 @pytest.mark.parametrize("case", DATA)
-@pytest.mark.parametrize("make", [*LOGISTIC, *NETWORKS, in_consensus])
+@pytest.mark.parametrize("make", ESTIMATORS)
 def test_data(make, case):
     bad_X, bad_y, weight, words = DATA[case]
     model = make()

@@ -1,6 +1,7 @@
 """The search keeps GridSearchCV's contract and finds what the discrepancy says."""
 
 import pickle
+import warnings
 
 import joblib
 import numpy as np
@@ -20,13 +21,14 @@ from skbayes_sg import (
     KSDStepSizeSearch,
     SGLDLogisticRegression,
     SGMCMCLogisticRegression,
+    _base,
 )
 from skbayes_sg._search import DEFAULT_GRID
 from skbayes_sg.datasets import make_logistic
 from skbayes_sg.kernels.samplers import SGLD, LeimkuhlerMatthews
 
 X, Y = make_logistic(300, 3, random_state=0)
-SHORT = SGLDLogisticRegression(sampler="sgld", n_draws=100, n_chains=2)
+SHORT = SGLDLogisticRegression(sampler="sgld", n_draws=100, thin=1, n_chains=2)
 GRID = {"step_size": [0.01, 0.3, 3.5]}
 TOO_LARGE = {"step_size": [0.3, 50.0, 1.0]}
 
@@ -34,7 +36,8 @@ TOO_LARGE = {"step_size": [0.3, 50.0, 1.0]}
 @parametrize_with_checks(
     [
         KSDStepSizeSearch(
-            SGLDLogisticRegression(n_draws=20, n_chains=2), {"step_size": [0.5, 1.0]}
+            SGLDLogisticRegression(n_draws=20, thin=1, n_chains=2),
+            {"step_size": [0.5, 1.0]},
         )
     ]
 )
@@ -98,7 +101,7 @@ def test_other_parameters_and_several_grids():
         {"sampler": [SGLD(), LeimkuhlerMatthews()], "batch_size": [50]},
         {"sampler": ["sgld-lm"]},
     ]
-    estimator = SGMCMCLogisticRegression(n_draws=20, n_chains=2)
+    estimator = SGMCMCLogisticRegression(n_draws=20, thin=1, n_chains=2)
     search = KSDStepSizeSearch(estimator, grids, random_state=0).fit(X, Y)
     sizes = search.cv_results_["param_batch_size"]
     np.testing.assert_array_equal(sizes.mask, [False, False, True])
@@ -126,7 +129,6 @@ def test_default_grid_is_around_the_automatic_step():
     search = KSDStepSizeSearch(pipeline, random_state=0).fit(X, Y)
     tried = search.cv_results_["param_clf__step_size"].data
     auto = clone(pipeline).set_params(clf__step_size="auto", clf__random_state=1)
-    auto.set_params(clf__thin=1)  # as long as the candidates
     h = auto.fit(X, Y)["clf"].step_size_
     np.testing.assert_allclose(tried, h * DEFAULT_GRID, rtol=0.2)
     assert search.n_candidates_ == len(DEFAULT_GRID)
@@ -135,10 +137,10 @@ def test_default_grid_is_around_the_automatic_step():
 @pytest.mark.parametrize(
     ("own", "n_iter", "expected"),
     [
-        ({}, None, (100, 1, 10)),
+        ({"thin": 1}, None, (100, 1, 10)),
         ({}, 1000, (100, 10, 100)),
         ({}, 250, (83, 3, 25)),
-        ({}, 40, (40, 1, 4)),
+        ({"thin": 3}, 40, (40, 1, 4)),
         ({"thin": 3, "burn_in": 7}, None, (100, 3, 7)),
     ],
 )
@@ -159,11 +161,47 @@ def test_candidates_have_equal_length(own, n_iter, expected):
     assert (search.cv_results_["n_iter"] == n_draws * thin + burn_in).all()
 
 
+@pytest.mark.parametrize("sizes", [[50, 100], [10**9, 50]])
+def test_automatic_thinning_is_that_of_the_automatic_step(sizes):
+    """The first candidate that does not fail tells how long all of them run."""
+    estimator = SGLDLogisticRegression(n_draws=20, n_chains=1, random_state=0)
+    auto = clone(estimator).set_params(batch_size=50).fit(X, Y)
+    assert auto.thin_ > 1
+    grid = {"batch_size": sizes, "step_size": [0.2, 0.4]}
+    search = KSDStepSizeSearch(estimator, grid, refit=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitFailedWarning)
+        results = search.fit(X, Y).cv_results_
+    ran = results["n_iter"][results["status"] == "ok"]
+    assert len(ran) >= 2 and (ran == 22 * auto.thin_).all()
+
+
+def test_candidates_share_what_does_not_depend_on_the_step(monkeypatch):
+    """One search for the mode, and the draws of a fit that shares nothing."""
+    modes = []
+    find_mode = _base.find_mode
+
+    def counted(*args):
+        modes.append(find_mode(*args))
+        return modes[-1]
+
+    monkeypatch.setattr(_base, "find_mode", counted)
+    grid = {"step_size": [0.1, 0.3, 0.5, 1.0, 1.5, 2.0], "prior_variance": [1.0, 10.0]}
+    options = {"refit": False, "random_state": 0}
+    halving = KSDStepSizeSearch(SHORT, grid, strategy="halving", **options).fit(X, Y)
+    assert len(modes) == 2  # one for each prior
+    last = halving.cv_results_["iter"] == 2
+    chosen = halving.cv_results_["params"][int(np.argmax(last))]
+    seed = np.random.RandomState(0).randint(2**31, size=2)[0]
+    alone = clone(SHORT).set_params(random_state=seed, burn_in=10, **chosen).fit(X, Y)
+    np.testing.assert_allclose(halving.cv_results_["ksd"][last][0], alone.ksd())
+
+
 # Halving
 @pytest.mark.parametrize("sampler", ["sgld", "sgld-lm"])
 def test_halving_is_cheaper_and_as_good(sampler):
     """4 times fewer iterations than the grid, a KSD within 5 % of its best."""
-    estimator = SGLDLogisticRegression(sampler=sampler, n_draws=400)
+    estimator = SGLDLogisticRegression(sampler=sampler, n_draws=400, thin=1)
     steps = {"step_size": np.geomspace(0.01, 3.9, 20)}
     ran = {
         strategy: KSDStepSizeSearch(
@@ -177,7 +215,7 @@ def test_halving_is_cheaper_and_as_good(sampler):
     assert halving["iter"][ran["halving"].best_index_] == 2
     np.testing.assert_array_equal(np.bincount(halving["iter"]), [13, 5, 2])
     last = halving["iter"] == 2
-    np.testing.assert_array_equal(halving["ksd"][last], grid["ksd"][last])
+    np.testing.assert_allclose(halving["ksd"][last], grid["ksd"][last])
     assert sorted(halving["rank_test_score"][last]) == [1, 2]
     assert ran["halving"].n_candidates_ == len(halving["params"]) == 20
 
@@ -337,6 +375,9 @@ def test_verbose(capsys):
         ("strategy", "random"),
         ("strategy", None),
         ("n_iter", 0),
+        ("n_iter", 9),
+        ("n_iter", True),
+        ("n_iter", -5),
         ("n_iter", 2.5),
         ("n_iter", "auto"),
         ("n_jobs", 1.5),
