@@ -146,8 +146,8 @@ class _Control:
         self.done = [0] * n_chains  # iterations of each chain
         self.running = set()  # chains whose thread is at work
 
-    def wait(self, seconds=1.0):
-        """Wait until no chain is at work."""
+    def wait(self, seconds=0.2):
+        """Wait until no chain is at work, unless one takes longer: it compiles."""
         until = time.monotonic() + seconds
         while self.running and time.monotonic() < until:
             time.sleep(0.005)

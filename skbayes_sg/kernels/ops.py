@@ -42,7 +42,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload, register_jitable
 
-from skbayes_sg.kernels.separate import address_of, call_address
+from skbayes_sg.kernels.separate import address_of, call_address, in_a_thread
 
 # Everything that fastmath offers but nnan and ninf: divergence checks need NaN and Inf.
 # A division by zero gives them too, in place of an error that keeps loops from vectors.
@@ -167,10 +167,13 @@ def source_digest(values):
 def compiled(function):
     """Compile `function` with the disk cache, or without one where none is writable."""
     try:
-        return numba.njit(function, cache=True, **OPTIONS)
+        dispatcher = numba.njit(function, cache=True, **OPTIONS)
     except RuntimeError:  # numba: "no locator available"
         _warn_of_no_cache()
-        return numba.njit(function, **OPTIONS)
+        dispatcher = numba.njit(function, **OPTIONS)
+    if not numba.config.DISABLE_JIT:
+        dispatcher.compile = in_a_thread(dispatcher.compile)
+    return dispatcher
 
 
 @functools.cache

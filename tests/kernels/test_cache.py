@@ -2,14 +2,18 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from numba.core.caching import CacheImpl
+from numba.extending import overload
 from scipy import sparse
 
 import skbayes_sg
@@ -120,6 +124,39 @@ def test_a_known_gradient_is_not_compiled_again():
         counts.append((n_compiled("_estimate"), n_compiled("run_chain")))
     (gradients, chains), (gradients_after, chains_after) = counts
     assert gradients_after == gradients > 0 and chains_after == chains + 1
+
+
+@pytest.mark.filterwarnings("ignore:numba finds no writable cache")
+def test_an_interrupt_does_not_break_the_compiler_off(monkeypatch):
+    """The main thread only waits; the thread that compiles comes to its end."""
+    monkeypatch.setattr(CacheImpl, "_locator_classes", [])  # it compiles every time
+    began, threads = threading.Event(), []
+
+    def slow(x):
+        pass
+
+    @overload(slow)
+    def _(x):
+        threads.append(threading.current_thread())
+        began.set()
+        time.sleep(1.0)
+        return lambda x: 2 * x
+
+    function = ops.compiled(lambda x: slow(x))
+
+    def interrupt():
+        assert began.wait(60.0)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    killer = threading.Thread(target=interrupt, daemon=True)
+    killer.start()
+    with pytest.raises(KeyboardInterrupt):
+        function(3)
+    killer.join()
+    assert function.signatures == []  # it goes on, elsewhere
+    assert threads[0] is not threading.main_thread()
+    threads[0].join(timeout=60.0)
+    assert len(function.signatures) == 1 and function(3) == 6
 
 
 ALLOCATIONS = """
