@@ -14,7 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skbayes_sg._base import BaseSGMCMC
+from skbayes_sg._base import BaseSGMCMC, Run
 from skbayes_sg._callbacks import FitTasks, with_callbacks
 from skbayes_sg._labels import encode, feature_table, label_columns
 from skbayes_sg._ratings import RatingPredictionMixin
@@ -26,7 +26,6 @@ from skbayes_sg._validation import (
     check_option,
     check_sample_weight,
 )
-from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.factorization import (
     WARM_UP_SAMPLER,
     automatic_row_lengths,
@@ -52,7 +51,6 @@ from skbayes_sg.kernels.ops import (
 )
 from skbayes_sg.kernels.rows import CSRRows
 from skbayes_sg.kernels.samplers import LazyLangevin, LeimkuhlerMatthews
-from skbayes_sg.kernels.schedules import SCHEDULES
 from skbayes_sg.metrics import kernel_stein_discrepancy
 
 START_SD = 0.3  # of factors, in units of the square root of the ratings' sd
@@ -127,9 +125,14 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         Precision of the computations and of the draws.
     storage : path, default=None
         Folder for memory-mapped draws; they are held in memory by default.
+    checkpoint : path, default=None
+        Folder to which draws and chains are written every few seconds. The same fit
+        with a folder that is there goes on where a killed one ended, to the same draws.
+        Needs an integer `random_state`.
     warm_start : bool, default=False
-        Go on from where the chains of the last fit ended, if users and items are the
-        same.
+        Go on with the chains of the last fit, or from its last draws if the ratings
+        have changed but not users and items. Keep the draws made so far on an
+        interrupt.
     n_jobs : int, default=None
         Chains at a time; the draws do not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -205,6 +208,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         noise_correction=False,
         dtype="float32",
         storage=None,
+        checkpoint=None,
         warm_start=False,
         n_jobs=None,
         random_state=None,
@@ -233,6 +237,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         self.noise_correction = noise_correction
         self.dtype = dtype
         self.storage = storage
+        self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -468,52 +473,57 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
             rng = np.random.default_rng(seeds[0])
             draws = np.stack([random_start(model, rng) for _ in range(self.n_chains)])
         plain = self.preconditioner == "none"
-        if plain:
-            where = row_geometry(model, draws)
-        else:
-            draws, where = warm_up(model, draws, seeds[1], **options)
-            model = typed(continued(model, draws))
-        gradient = self._rating_gradient(model, size, theta_of(model, draws[0]))
-        h, auto = self.step_size, self.step_size == "auto"
-        if auto:
-            h = automatic_row_step(model, sampler, gradient, where, self.temperature)
-        limit = stable_step(sampler) / where.largest ** curvature_exponent(sampler)
 
-        def run(h):
+        def region(share=1.0):
+            if plain:
+                where = row_geometry(model, draws)
+                return draws, where._replace(coordinates=Identity())
+            return warm_up(model, draws, seeds[1], share, **options)
+
+        def attempt(share=1.0, found=None):
+            draws, where = region(share) if found is None else found
+            near = model if plain else typed(continued(model, draws))
+            gradient = self._rating_gradient(near, size, theta_of(near, draws[0]))
+            h, limit = self.step_size, stable_step(sampler)
+            if h == "auto":
+                h = share * automatic_row_step(
+                    near, sampler, gradient, where, self.temperature
+                )
             burn_in, thin = automatic_row_lengths(sampler, h)
-            self.step_size_ = h
-            self.burn_in_ = burn_in if self.burn_in == "auto" else self.burn_in
-            self.thin_ = thin if self.thin == "auto" else self.thin
-            samples, info = sample(
-                model,
-                sampler,
-                gradient,
-                step_size=SCHEDULES[self.schedule](h),
-                n_draws=self.n_draws,
-                burn_in=self.burn_in_,
-                thin=self.thin_,
-                n_chains=self.n_chains,
-                start=np.stack([theta_of(model, draw) for draw in draws]),
-                coordinates=Identity() if plain else where.coordinates,
-                noise_correction=self.noise_correction,
-                scale=where.theta_sd,
-                step_limit=None if plain else limit,
-                storage=self.storage,
-                callback=tasks,
-                random_state=seeds[2],
-                return_info=True,
-                **options,
+            run = Run(
+                key=self._key(model, sampler),
+                where=where,
+                gradient=gradient,
+                noise=None,
+                step_size=h,
+                burn_in=burn_in if self.burn_in == "auto" else self.burn_in,
+                thin=thin if self.thin == "auto" else self.thin,
+                limit=None
+                if plain
+                else limit / where.largest ** curvature_exponent(sampler),
             )
-            check_fit(model, samples[:, -1], h)
-            return samples, info
+            start = np.stack([theta_of(near, draw) for draw in draws])
+            folder = round(-math.log2(share))
+            run.draw(self, near, sampler, tasks, seeds[2], start, folder)
+            check_fit(near, run.draws[:, -1:], h)
+            return run
 
         with FitTasks(self) as tasks:
-            self.samples_, info = with_retries(run, h) if auto else run(h)
+            run = self._last_run(model, sampler)
+            if run is not None:
+                run.draw(self, model, sampler, tasks, seeds[2])
+            elif self.step_size == "auto":
+                run = with_retries(attempt)
+            else:
+                run = attempt(found=with_retries(region))
         self._model = model
-        self.batch_size_ = getattr(gradient, "batch_size", model.y.size)
-        self.n_iter_ = info.n_iter
-        self.draw_weights_ = info.step_sizes / info.step_sizes.sum()
-        self.sampler_stats_ = info.stats
+        self.samples_, self.step_size_ = run.draws, run.step_size
+        self.batch_size_ = getattr(run.gradient, "batch_size", model.y.size)
+        self.burn_in_, self.thin_, self.n_iter_ = run.burn_in, run.thin, run.info.n_iter
+        self.draw_weights_ = run.info.step_sizes / run.info.step_sizes.sum()
+        self.sampler_stats_ = run.info.stats
+        goes_on = self.warm_start and run.info.chains is not None
+        self._run = run if goes_on else None
 
     def _rating_batch_size(self, n):
         """Return the ratings per gradient of the simple estimator."""

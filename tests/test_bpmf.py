@@ -20,6 +20,8 @@ from sklearn.model_selection import (
 
 from skbayes_sg import DivergenceError, KSDStepSizeSearch, SGBPMFRecommender
 from skbayes_sg.datasets import fetch_movielens_100k, make_ratings
+from skbayes_sg.inference import chains
+from skbayes_sg.inference.factorization import with_retries
 from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
 from skbayes_sg.kernels.samplers import LazyLangevin
 from tests.gibbs import Gibbs, gibbs_predictions
@@ -291,6 +293,26 @@ def test_one_rating_for_each_user_and_item(seed):
     assert np.abs(model.samples_).max() < 1000
 
 
+def few_ratings():
+    """Return four users' ratings of two items, four times each."""
+    X = np.repeat([[1, 3], [2, 1], [3, 3], [4, 1]], 4, axis=0)
+    return X, np.repeat([1, 2, 1, 2], 4)
+
+
+def test_few_ratings_fit_without_restarts(monkeypatch):
+    X, y = few_ratings()
+    shares = []
+
+    def counted(run):
+        return with_retries(lambda share: shares.append(share) or run(share))
+
+    monkeypatch.setattr("skbayes_sg._bpmf.with_retries", counted)
+    for seed in range(12):
+        model = quick(n_factors=2, n_draws=5, random_state=seed).fit(X, y)
+        assert np.abs(model.predict(X) - y).max() < 0.4
+    assert len(shares) <= 12 + 2  # one of a hundred starts again
+
+
 def test_units_of_the_ratings_do_not_matter(model, ratings):
     X, y = ratings
     scaled = quick().fit(X, 1e4 * y)
@@ -485,17 +507,71 @@ def test_ksd_sees_that_the_temperature_is_wrong(model, ratings):
     assert np.isfinite(floor)
 
 
-def test_warm_start_goes_on_from_the_last_draws(ratings):
+def test_warm_start_goes_on_bit_by_bit(ratings):
     X, y = ratings
-    model = quick(warm_start=True).fit(X, y)
-    first = model.samples_[:, -1]
-    model.set_params(n_draws=5, burn_in=0, thin=1).fit(X, y)
-    gap = np.abs(model.samples_[:, 0] - first).mean()
-    cold = quick(n_draws=5, burn_in=0, thin=1).fit(X, y)
-    assert gap < np.abs(cold.samples_[:, 0] - first).mean()
+    whole = quick(n_draws=30).fit(X, y).samples_
+    model = quick(n_draws=10, warm_start=True).fit(X, y)
+    first = model.samples_
+    model.set_params(n_draws=20).fit(X, y)
+    np.testing.assert_array_equal(np.hstack([first, model.samples_]), whole)
+    model.fit(X, y + 1)  # other ratings: from the last draws on
+    assert model.mean_rating_ == pytest.approx(y.mean() + 1)
     fewer = X[:, 0] < 30
     model.fit(X[fewer], y[fewer])  # other users: it starts anew
     assert len(model.users_) < 40
+
+
+class Killed(BaseException):
+    pass
+
+
+def stopped(monkeypatch, error, after):
+    """Patch the chains to raise `error` in the midst of sampling."""
+    run_chain, count = chains.run_chain, []
+
+    def limited(*args):
+        count.append(args[11].shape[0] == 20)  # not in the warm-up
+        if sum(count) > after:
+            raise error
+        return run_chain(*args)
+
+    monkeypatch.setattr(chains, "run_chain", limited)
+    monkeypatch.setattr(chains, "CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(chains, "CHECKPOINT_SECONDS", -1.0)
+
+
+@pytest.mark.parametrize(
+    "parts", [{}, {"batch_size": 100}, {"hyperparameters": "log-scale"}]
+)
+def test_checkpoint_goes_on_to_the_same_draws(ratings, monkeypatch, tmp_path, parts):
+    model = quick(n_draws=20, n_chains=1, burn_in=10, thin=2, **parts)
+    whole = clone(model).fit(*ratings)
+    model.set_params(checkpoint=tmp_path)
+    with monkeypatch.context() as patch:
+        stopped(patch, Killed, 30)
+        with pytest.raises(Killed):
+            model.fit(*ratings)
+    assert not hasattr(model, "samples_")
+    with monkeypatch.context() as patch:
+        stopped(patch, Killed, 21)  # of 50 chunks
+        model.fit(*ratings)
+    np.testing.assert_array_equal(model.samples_, whole.samples_)
+    with pytest.raises(ValueError, match="belongs to another run"):
+        clone(model).set_params(random_state=1).fit(*ratings)
+
+
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_interrupt_keeps_the_draws_if_asked_to(ratings, monkeypatch, warm_start):
+    model = quick(n_draws=20, n_chains=1, burn_in=10, thin=2, warm_start=warm_start)
+    with monkeypatch.context() as patch:
+        stopped(patch, KeyboardInterrupt, 40)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(*ratings)
+    assert hasattr(model, "samples_") == warm_start
+    if warm_start:
+        assert model.samples_.shape[1] == 15
+        assert model.predict(ratings[0]).shape == ratings[1].shape
+        assert model.fit(*ratings).samples_.shape[1] == 20
 
 
 def test_draws_in_a_file(ratings, tmp_path):

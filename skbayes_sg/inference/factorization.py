@@ -13,22 +13,30 @@ import numpy as np
 from skbayes_sg.inference.chains import DivergenceError, sample
 from skbayes_sg.kernels.coordinates import Diagonal
 from skbayes_sg.kernels.gradients import Full
-from skbayes_sg.kernels.models.matrix_factorization import apply_curvature, width
+from skbayes_sg.kernels.models.matrix_factorization import (
+    largest_curvature,
+    width,
+)
 from skbayes_sg.kernels.ops import (
     accurate_step,
     curvature_exponent,
     init_work,
     n_parameters,
     relaxation,
+    stable_step,
 )
 from skbayes_sg.kernels.passes import hessian_diagonal, log_posterior
 from skbayes_sg.kernels.samplers import BAOAB
 
-TOLERANCE = 0.1  # relative excess of variance that gradient noise may cause
+TOLERANCE = 0.2  # relative excess of variance that gradient noise may cause
 WARM_UP_SAMPLER = BAOAB(friction=0.2)
 WARM_UP_REFRESH = 4  # iterations per draw of the noise, a pass over all ratings
 ROUNDS = 10, 20, 40, 80  # iterations before each measurement of the units
-MAX_RESIDUAL = 20.0  # sds of all ratings by which no draw may miss a rating
+LATE_ROUNDS = 160, 320  # where there are few ratings
+FEW = 3000  # ratings
+MEASURED = 100_000  # ratings at which a measurement looks, over several draws
+MARGIN = 6.0  # sds of the log of the largest curvature, over draws, that steps allow
+MAX_FIT = 10.0  # times the largest rating, centred, that no draw may exceed
 MAX_RETRIES = 5  # of a step size after a divergence
 MIN_BURN_IN, MAX_BURN_IN = 50, 5000
 MIN_THIN, MAX_THIN = 5, 100
@@ -61,11 +69,12 @@ class RowGeometry(NamedTuple):
 
     coordinates: Diagonal
     theta_sd: np.ndarray  # (d,) rough posterior sds of the parameters
-    largest: float  # curvature of -log p in these units
+    largest: float  # curvature of -log p in these units, at any draw
+    typical: float  # largest curvature at a typical draw
 
 
 def row_geometry(model, draws):
-    """Measure the curvature at recorded draws, (n_chains, dim).
+    """Measure the curvature at recorded draws, (n_draws, dim).
 
     All factors of a row share one unit, the root mean square of their curvatures: it
     grows with the number of ratings, and rotations leave it as it is.
@@ -82,10 +91,13 @@ def row_geometry(model, draws):
     total[:, :d] = np.sqrt(np.mean(total[:, :d] ** 2, axis=1, keepdims=True))
     curvature = np.concatenate([total.ravel(), _hyper_curvature(model, places[0][0])])
     unit = 1.0 / np.sqrt(curvature)
-    largest = max(_largest_curvature(model, *place, unit) for place in places)
+    guess = np.random.default_rng(0).standard_normal(unit.size)
+    logs = np.log([largest_curvature(model, *at, unit, guess, 15) for at in places])
+    typical = 1.05 * math.exp(logs.mean())  # power iteration approaches from below
+    largest = typical * math.exp(MARGIN * logs.std())
     dtype = model.y.dtype
     coordinates = Diagonal(np.zeros(unit.size, dtype), unit.astype(dtype))
-    return RowGeometry(coordinates, unit, largest)
+    return RowGeometry(coordinates, unit, largest, typical)
 
 
 def random_start(model, rng):
@@ -100,74 +112,75 @@ def random_start(model, rng):
     return np.concatenate([part.ravel() for part in parts]).astype(model.y.dtype)
 
 
-def warm_up(model, draws, seed, **options):
+def warm_up(model, draws, seed, share=1.0, **options):
     """Move recorded draws, (n_chains, dim), towards the posterior, by full gradients.
 
-    Returns the draws and the geometry there.
+    Returns the draws and the geometry there. With few ratings the curvature is tens of
+    times larger at some draws than at others, so it is measured at many of them. The
+    steps are a `share` of those that suit the geometry.
     """
     sampler, gradient = WARM_UP_SAMPLER, Full()
     model = model._replace(refresh_every=WARM_UP_REFRESH)
-    where = row_geometry(model, draws)
-    for length, stream in zip(ROUNDS, seed.spawn(len(ROUNDS)), strict=True):
-
-        def run(h, length=length, stream=stream, where=where, draws=draws):
-            moved = sample(
-                continued(model, draws),
-                sampler,
-                gradient,
-                step_size=h,
-                n_draws=1,
-                thin=length,
-                n_chains=len(draws),
-                start=np.stack([theta_of(model, draw) for draw in draws]),
-                coordinates=where.coordinates,
-                scale=where.theta_sd,
-                random_state=stream,
-                **options,
-            )[:, 0]
-            check_fit(model, moved, h)
-            return moved
-
-        h = 0.5 * automatic_row_step(model, sampler, gradient, where)
-        draws = with_retries(run, h)
-        where = row_geometry(model, draws)
+    where, n = row_geometry(model, draws), model.y.size
+    rounds = ROUNDS + LATE_ROUNDS if n <= FEW else ROUNDS
+    for length, stream in zip(rounds, seed.spawn(len(rounds)), strict=True):
+        places = min(max(MEASURED // n, 1), length // ROUNDS[0])
+        h = 0.5 * share * automatic_row_step(model, sampler, gradient, where)
+        moved = sample(
+            continued(model, draws),
+            sampler,
+            gradient,
+            step_size=h,
+            n_draws=places,
+            thin=length // places,
+            n_chains=len(draws),
+            start=np.stack([theta_of(model, draw) for draw in draws]),
+            coordinates=where.coordinates,
+            scale=where.theta_sd,
+            random_state=stream,
+            **options,
+        )
+        check_fit(model, moved, h)
+        where = row_geometry(model, moved.reshape(-1, moved.shape[-1]))
+        draws = moved[:, -1]
     return draws, where
 
 
 def check_fit(model, draws, h):
-    """Raise a DivergenceError if a recorded draw is absurdly far from some rating.
+    """Raise a DivergenceError if recorded draws fit some rating with an absurd number.
 
-    One row of thousands may diverge, unseen in the mean over all of them.
+    One row of thousands may diverge, unseen in the mean over all of them. The draws are
+    (n_chains, n_draws, dim).
     """
     y, d, size = model.y, model.n_factors, 2**16
-    limit = MAX_RESIDUAL * (float(np.std(y)) or 1.0)
-    for chain, draw in enumerate(draws):
+    limit = MAX_FIT * (float(np.abs(y).max()) or 1.0)
+    for chain, draw in ((c, draw) for c, own in enumerate(draws) for draw in own):
         x = unpack(draw, model.n_users + model.n_items, width(model)).rows
         for first in range(0, y.size, size):
-            here = slice(first, first + size)
-            u, v = x[model.pairs[here].T]
+            u, v = x[model.pairs[first : first + size].T]
             fit = np.einsum("kf,kf->k", u[:, :d], v[:, :d])
             fit += u[:, d:].sum(axis=1) + v[:, d:].sum(axis=1)
-            worst = np.abs(y[here] - fit).max()
+            worst = np.abs(fit).max()
             if not worst <= limit:
                 raise DivergenceError(
-                    f"chain {chain} diverged with step_size={h:.3g}: a rating is "
-                    f"missed by {worst:.3g}. Try step_size={h / 4:.2g}, or "
-                    'step_size="auto"'
+                    f"chain {chain} diverged with step_size={h:.3g}: the mean of a "
+                    f"rating is {worst:.3g} from that of all. Try step_size="
+                    f'{h / 4:.2g}, or step_size="auto"'
                 )
 
 
-def with_retries(run, h):
-    """Return what `run` returns of step size h, or of a smaller one if that diverges.
+def with_retries(run):
+    """Return ``run(share)`` of the largest share of the steps that does not diverge.
 
-    The posterior is steeper elsewhere than it was seen to be.
+    The posterior is steeper elsewhere than it was seen to be. Each attempt starts where
+    the first did: a chain far out, its noise large, would not come back.
     """
-    for _ in range(MAX_RETRIES):
+    for attempt in range(MAX_RETRIES):
         try:
-            return run(h)
+            return run(0.5**attempt)
         except DivergenceError:
-            h /= 2
-    return run(h)
+            continue
+    return run(0.5**MAX_RETRIES)
 
 
 def continued(model, draws):
@@ -188,10 +201,13 @@ def automatic_row_step(model, sampler, gradient, where, temperature=1.0):
     The score of a rating has the variance of its curvature, so a minibatch of n of N
     ratings has N/n - 1 times the variance of the likelihood's own curvature.
     """
-    n = model.y.size
+    n, power = model.y.size, curvature_exponent(sampler)
     noise = n / getattr(gradient, "batch_size", n) - 1.0
-    unit = accurate_step(sampler, noise / temperature, TOLERANCE)
-    return unit / (where.largest / temperature) ** curvature_exponent(sampler)
+    accurate = accurate_step(sampler, noise / temperature, TOLERANCE)
+    return min(
+        accurate / (where.typical / temperature) ** power,
+        stable_step(sampler) / (where.largest / temperature) ** power,
+    )
 
 
 def automatic_row_lengths(sampler, h):
@@ -227,7 +243,8 @@ def factor_scores(model, draws):
 
 def _work_at(model, draw):
     """Return a work with the unknowns of a recorded draw."""
-    work, parts = init_work(model), unpack(draw, *init_work(model).mean.shape)
+    work = init_work(model)
+    parts = unpack(draw, *work.mean.shape)
     work.hyper[:], work.noise[:], work.links[:] = parts.hyper, parts.noise, parts.links
     work.mean[:] = np.repeat(parts.hyper[:, 0], [model.n_users, model.n_items], axis=0)
     data, indices, indptr, _ = model.features
@@ -245,20 +262,3 @@ def _hyper_curvature(model, work):
     of_m = work.hyper[:, 1] * (sizes + 1)
     of_log_precision = np.broadcast_to(0.5 * (sizes + 1), of_m.shape)
     return np.stack([of_m, of_log_precision], axis=1).ravel()
-
-
-def _largest_curvature(model, work, theta, unit, n_iter=15):
-    """Return the largest eigenvalue of the Hessian in these units, by power iteration.
-
-    m and log lambda, which touch every row, are left out.
-    """
-    n = (model.n_users + model.n_items) * width(model)
-    precision = np.repeat(work.hyper[:, 1], [model.n_users, model.n_items], axis=0)
-    v = np.random.default_rng(0).standard_normal(n)
-    for _ in range(n_iter):
-        v /= np.linalg.norm(v)
-        direction, out = np.zeros_like(theta), np.zeros_like(theta)
-        direction[:n] = unit[:n] * v
-        apply_curvature(model, work, theta, direction, out)
-        v = unit[:n] * (out[:n] + precision.ravel() * direction[:n])
-    return 1.05 * float(np.linalg.norm(v))  # power iteration approaches from below

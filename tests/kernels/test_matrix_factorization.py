@@ -14,6 +14,7 @@ from skbayes_sg.kernels.models import MatrixFactorization, RatingNoise, RowPrior
 from skbayes_sg.kernels.models.matrix_factorization import (
     apply_curvature,
     as_rows,
+    largest_curvature,
     residuals,
     width,
 )
@@ -286,3 +287,20 @@ def test_curvature_is_the_hessian_where_the_fit_is_perfect(kind):
         add_gradient(model, work, theta + shift * v, idx, 1.0, g)
         sides.append(g)
     assert_close(out, (sides[1] - sides[0]) / (2 * eps), 1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_largest_curvature_is_the_largest_eigenvalue(kind):
+    model = factorization(**KINDS[kind])
+    work, theta = random_work(model), random_theta(model)
+    n, q = model.n_users + model.n_items, width(model)
+    unit, H = np.random.default_rng(0).uniform(0.5, 2.0, theta.size), []
+    for direction in np.eye(theta.size, dtype=theta.dtype)[: n * q]:
+        out = np.zeros_like(theta)
+        apply_curvature(model, work, theta, direction, out)
+        H.append(out[: n * q])
+    H += np.diag(np.repeat(work.hyper[:, 1], [model.n_users, model.n_items], 0).ravel())
+    expected = np.linalg.eigvalsh(H * np.outer(unit, unit)[: n * q, : n * q])[-1]
+    guess = np.random.default_rng(1).normal(size=theta.size)
+    found = largest_curvature(model, work, theta, unit, guess, 300)
+    assert found == pytest.approx(expected, rel=1e-3)

@@ -428,6 +428,28 @@ def _fill_scores(model, work, theta, out):
 
 
 @entry_point
+def largest_curvature(model, work, theta, unit, guess, n_iter):
+    """Return the largest eigenvalue of the Hessian of -log p in `unit`, by iteration.
+
+    The Gauss-Newton Hessian of the rows; m and log lambda, which touch every row, are
+    left out.
+    """
+    n, q = model.n_users + model.n_items, width(model)
+    v = guess[: n * q].copy()
+    direction, out = np.zeros_like(theta), np.empty_like(theta)
+    for _ in range(n_iter):
+        size = math.sqrt(np.sum(v * v))
+        for k in range(v.size):
+            direction[k] = unit[k] * v[k] / size
+            out[k] = work.hyper[0 if k < model.n_users * q else 1, 1, k % q]
+            out[k] *= direction[k]
+        apply_curvature(model, work, theta, direction, out)
+        for k in range(v.size):
+            v[k] = unit[k] * out[k]
+    return math.sqrt(np.sum(v * v))
+
+
+@helper
 def apply_curvature(model, work, theta, direction, out):
     """Add the Gauss-Newton Hessian of the log-likelihood times `direction` to `out`."""
     pairs, weights, d, q = model.pairs, model.weights, model.n_factors, width(model)
