@@ -32,6 +32,7 @@ from skbayes_sg.inference.tuning import (
     pilot,
     step_limit,
 )
+from skbayes_sg.kernels.compiling import announced
 from skbayes_sg.kernels.gradients import GRADIENTS
 from skbayes_sg.kernels.ops import check_parts, n_rows, preconditioner_of, typed
 from skbayes_sg.kernels.samplers import SAMPLERS
@@ -165,7 +166,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         seeds = np.random.SeedSequence(entropy.tolist())
         model = typed(model)
         run = self._last_run(model, sampler)
-        with FitTasks(self) as tasks:
+        with FitTasks(self) as tasks, announced(self.verbose):
             if run is None:
                 run = self._first_run(model, sampler, seeds, tasks)
             else:

@@ -100,7 +100,7 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
     random_state : int, RandomState instance or None, default=None
         Seed of the chains.
     verbose : int, default=0
-        Show a progress bar if positive.
+        If positive, show a progress bar, and say when code is being compiled.
 
     Attributes
     ----------
