@@ -30,6 +30,7 @@ from skbayes_sg.kernels.ops import (
     init_memory,
     init_state,
     init_work,
+    prepare,
     typed,
 )
 from skbayes_sg.kernels.samplers import SAMPLERS
@@ -69,7 +70,8 @@ def processor_time(function):
 
 def overhead(name, model, n_iter, n_rounds=7):
     """Return processor seconds of an iteration, and of its gradients."""
-    sampler, gradient = typed(SAMPLERS[name]()), typed(Minibatch(BATCH_SIZE))
+    sampler = typed(SAMPLERS[name]())
+    gradient = typed(prepare(Minibatch(BATCH_SIZE), model))
     rng = np.random.default_rng(0)
     target = make_target(model, gradient, Identity(), rng)
     state = init_state(sampler, np.zeros(D), rng)

@@ -1,0 +1,190 @@
+"""How time grows with rows, parameters and nonzeros.
+
+    python benchmarks/bench_growth.py [--quick] [--part ...] [--figure FILE]
+
+Part "rows": logistic regression with 20 features and N rows up to ten million, the
+largest memory-mapped from a temporary file; control variates on minibatches of 1,000
+rows. Seconds of set-up (all before the chains) and of the sampling in which 1,000
+effective draws are made, and the slope of log seconds against log N.
+Part "parameters": the same at N = 100,000 and d = 10 to 1,000.
+Part "sparse": w8a and generated matrices of 50 nonzeros a row; microseconds of an
+iteration with 1,000 rows, rows times nonzeros of which come to minibatches, and the
+peak memory over the size of the data.
+"""
+
+import argparse
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+import skbayes_sg._base as base
+from skbayes_sg import SGLDLogisticRegression
+from skbayes_sg._diagnostics import smallest_ess
+from skbayes_sg.datasets import fetch_libsvm
+
+SETTINGS = dict(gradient="cv", batch_size=1000, n_draws=500, n_chains=2, random_state=0)
+
+
+def mapped_data(n, d, folder):
+    """Return X, mapped to a file, and y; written by blocks of rows."""
+    rng = np.random.default_rng(0)
+    path = Path(folder) / f"X-{n}-{d}.npy"
+    X = np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=(n, d))
+    y, coef = np.empty(n, np.int64), rng.normal(size=d) / np.sqrt(d)
+    for first in range(0, n, 100_000):
+        block = rng.normal(size=(min(100_000, n - first), d))
+        X[first : first + len(block)] = block
+        noise = rng.logistic(size=len(block))
+        y[first : first + len(block)] = block @ coef + noise > 0
+    X.flush()
+    return np.load(path, mmap_mode="r"), y
+
+
+def timed_fit(X, y, **settings):
+    """Return an estimator, seconds of sampling and of all the rest."""
+    inner, spent = base.sample, []
+
+    def sample(*args, **kwargs):
+        began = time.perf_counter()
+        result = inner(*args, **kwargs)
+        spent.append(time.perf_counter() - began)
+        return result
+
+    base.sample = sample
+    began = time.perf_counter()
+    model = SGLDLogisticRegression(**{**SETTINGS, **settings}).fit(X, y)
+    base.sample, whole = inner, time.perf_counter() - began
+    return model, spent[-1], whole - spent[-1]
+
+
+def chains_alone(X, y, **settings):
+    """Return an estimator, seconds of 1,000 effective draws and of set-up.
+
+    `sample` prepares the gradient in passes over all rows, so that the time of draws
+    is the difference of two lengths.
+    """
+    n_draws = settings.pop("n_draws", SETTINGS["n_draws"])
+    _, short, _ = timed_fit(X, y, n_draws=1, **settings)
+    model, long, rest = timed_fit(X, y, n_draws=n_draws, **settings)
+    share = 1000 / smallest_ess(model.samples_)
+    return model, (long - short) * share, rest + short
+
+
+def line(label, model, drawing, setup):
+    print(
+        f"{label:>12} {setup:9.2f} {drawing:9.3f} {model.n_iter_:8} {model.thin_:5} "
+        f"{smallest_ess(model.samples_):7.0f}",
+        flush=True,
+    )
+
+
+def slope(sizes, seconds):
+    return np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
+
+
+def rows(quick, results):
+    print(f"{'N':>12} {'set-up s':>9} {'draws s':>9}   n_iter  thin     ESS")
+    sizes = [10_000, 100_000, 1_000_000] + ([] if quick else [10_000_000])
+    points = []
+    with tempfile.TemporaryDirectory() as folder:
+        for n in sizes:
+            X, y = mapped_data(n, 20, folder)
+            model, drawing, setup = chains_alone(X, y)
+            line(n, model, drawing, setup)
+            points.append((n, drawing, setup))
+    n, drawing, setup = np.array(points).T
+    print(f"slopes: drawing {slope(n, drawing):.2f}, set-up {slope(n, setup):.2f}")
+    results["rows N"] = points
+
+
+def parameters(quick, results):
+    print(f"{'d':>12} {'set-up s':>9} {'draws s':>9}   n_iter  thin     ESS")
+    points = []
+    with tempfile.TemporaryDirectory() as folder:
+        for d in (10, 30, 100) if quick else (10, 30, 100, 300, 1000):
+            X, y = mapped_data(100_000, d, folder)
+            model, drawing, setup = chains_alone(np.array(X), y)
+            line(d, model, drawing, setup)
+            points.append((d, drawing, setup))
+    results["parameters d"] = points
+
+
+def generated(n, d, per_row=50):
+    rng = np.random.default_rng(0)
+    indices = rng.integers(d, size=(n, per_row), dtype=np.int32)
+    indptr = np.arange(0, n * per_row + 1, per_row, dtype=np.int64)
+    X = sp.csr_array((np.ones(n * per_row), indices.ravel(), indptr), shape=(n, d))
+    X.sum_duplicates()
+    return X, (rng.random(n) < 0.5).astype(np.int64)
+
+
+def sparse(quick, results):
+    print(
+        f"{'data':>20} {'nonzeros':>10} {'iteration us':>13} {'MB':>6} {'data MB':>8}"
+    )
+    cases = {"w8a": None, "100,000 x 10,000": (100_000, 10_000)}
+    if not quick:
+        cases["1,000,000 x 100,000"] = (1_000_000, 100_000)
+    for name, shape in cases.items():
+        if shape is None:
+            try:
+                X, y = fetch_libsvm(name, return_X_y=True)
+            except (OSError, ImportError, RuntimeError, ValueError) as error:
+                print(f"{name:>20} {type(error).__name__}")
+                continue
+            y = (y > 0).astype(np.int64)
+        else:
+            X, y = generated(*shape)
+        settings = dict(preconditioner="diagonal", burn_in=0, thin=1, n_chains=1)
+        settings |= dict(step_size=0.01, storage=None)
+        few = 20 if quick else 50
+        _, short, _ = timed_fit(X, y, n_draws=1, **settings)
+        model, long, _ = timed_fit(X, y, n_draws=1 + few, **settings)
+        held = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 2**20
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(
+            f"{name:>20} {1000 * X.nnz // X.shape[0]:10} "
+            f"{1e6 * (long - short) / few:13.0f} {peak:6.0f} {held:8.0f}",
+            flush=True,
+        )
+
+
+PARTS = {"rows": rows, "parameters": parameters, "sparse": sparse}
+
+
+def draw(results, path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(results), figsize=(5 * len(results), 4))
+    for axis, (name, points) in zip(np.atleast_1d(axes), results.items(), strict=True):
+        size, drawing, setup = np.array(points).T
+        axis.loglog(size, setup, "o-", label="set-up: mode, curvature, tuning")
+        axis.loglog(size, drawing, "s-", label="1,000 effective draws")
+        axis.set(xlabel=name, ylabel="seconds")
+        axis.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def main(quick, part, figure):
+    results = {}
+    for name in part or PARTS:
+        PARTS[name](quick, results)
+    if figure and results:
+        draw(results, figure)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="smaller data")
+    parser.add_argument("--part", nargs="+", choices=list(PARTS))
+    parser.add_argument("--figure", help="file for the plots of growth")
+    arguments = parser.parse_args()
+    main(arguments.quick, arguments.part, arguments.figure)
