@@ -16,7 +16,16 @@ KERNELS = f"{PACKAGE}.kernels"
 COMPILED = ("numpy", "numba")
 NUMERIC = ("numpy", "scipy", "joblib", "threadpoolctl", f"{PACKAGE}.inference", KERNELS)
 SHARED = tuple(
-    f"{KERNELS}.{name}" for name in ("ops", "rows", "minibatch", "passes", "normals")
+    f"{KERNELS}.{name}"
+    for name in (
+        "ops",
+        "rows",
+        "blocks",
+        "minibatch",
+        "passes",
+        "normals",
+        "exponential",
+    )
 )
 AXES = tuple(f"{KERNELS}.{name}" for name in ("samplers", "gradients", "models"))
 
@@ -26,6 +35,8 @@ LAYERS = {
     f"{KERNELS}.separate": ("numba",),
     f"{KERNELS}.ops": (*COMPILED, f"{KERNELS}.separate"),
     f"{KERNELS}.prefetch": ("numba", "llvmlite"),
+    f"{KERNELS}.lanes": (*COMPILED, "llvmlite"),
+    f"{KERNELS}.blocks": (*COMPILED, f"{KERNELS}.rows", f"{KERNELS}.lanes"),
     f"{KERNELS}.rows": (*COMPILED, f"{KERNELS}.ops", f"{KERNELS}.prefetch"),
     f"{KERNELS}.minibatch": (*COMPILED, f"{KERNELS}.ops"),
     f"{KERNELS}.passes": (*COMPILED, f"{KERNELS}.ops", f"{KERNELS}.minibatch"),

@@ -64,21 +64,39 @@ def _(coordinates, g, out):
 
 @to_theta.register(Dense)
 def _(coordinates, position, out):
-    for i in range(out.size):
-        row = coordinates.factor[i]
-        total = coordinates.center[i]
-        for j in range(i, out.size):
-            total += row[j] * position[j]
+    # Four rows at a time, for which the position is read once. Left of the diagonal are
+    # zeros, so all four may begin with the first one's.
+    center, factor, d = coordinates.center, coordinates.factor, out.size
+    whole = d - d % 4
+    for i in range(0, whole, 4):
+        p, q, r, s = factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
+        a, b, c, e = center[i], center[i + 1], center[i + 2], center[i + 3]
+        for j in range(i, d):
+            a += p[j] * position[j]
+            b += q[j] * position[j]
+            c += r[j] * position[j]
+            e += s[j] * position[j]
+        out[i], out[i + 1], out[i + 2], out[i + 3] = a, b, c, e
+    for i in range(whole, d):
+        total = center[i]
+        for j in range(i, d):
+            total += factor[i, j] * position[j]
         out[i] = total
 
 
 @pull_back.register(Dense)
 def _(coordinates, g, out):
+    factor, d = coordinates.factor, out.size
     out[:] = 0.0
-    for i in range(out.size):
-        row = coordinates.factor[i]
-        for j in range(i, out.size):
-            out[j] += row[j] * g[i]
+    whole = d - d % 4
+    for i in range(0, whole, 4):
+        p, q, r, s = factor[i], factor[i + 1], factor[i + 2], factor[i + 3]
+        a, b, c, e = g[i], g[i + 1], g[i + 2], g[i + 3]
+        for j in range(i, d):
+            out[j] += a * p[j] + b * q[j] + c * r[j] + e * s[j]
+    for i in range(whole, d):
+        for j in range(i, d):
+            out[j] += factor[i, j] * g[i]
 
 
 @push_forward.register(Identity)

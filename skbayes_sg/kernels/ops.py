@@ -532,6 +532,21 @@ def prepare(gradient, model):
 
 
 @python_op
+def rows_per_term(model):
+    """Return the rows that a likelihood term of `in_blocks` has; 1: no blocks."""
+    return 1
+
+
+@python_op
+def in_blocks(model, order):
+    """Return the same posterior, each likelihood term of several rows in this order.
+
+    For estimators that weigh rows alike; the terms are faster to read than rows.
+    """
+    raise missing(in_blocks, model)
+
+
+@python_op
 def init_memory(gradient, model, theta, rng):
     """Allocate what a gradient estimator keeps between the steps of one chain."""
     raise missing(init_memory, gradient)

@@ -30,6 +30,19 @@ def shape_rows(rows):
 
 
 @kernel_op
+def rows_at_index(rows):
+    """Return how many rows an index stands for; what follows has as many for each."""
+    return 1
+
+
+@kernel_op
+def take_values(rows, idx, values, out):
+    """Write the values of the rows in `idx`, out of one for each row, to `out`."""
+    for b in range(idx.size):
+        out[b] = values[idx[b]]
+
+
+@kernel_op
 def dot_rows(rows, idx, coef, out):
     """Write x_i . coef for the rows i in `idx` to `out`."""
     raise NotImplementedError

@@ -82,8 +82,8 @@ def test_cache(copy, tmp_path):
     # An edit of a component's file reaches the cached loop.
     path = copy / "skbayes_sg" / "kernels" / "models" / "logistic.py"
     source = path.read_text(encoding="utf-8")
-    assert "y[idx[b]] - 1.0 /" in source
-    path.write_text(source.replace("y[idx[b]] - 1.0 /", "y[idx[b]] - 0.5 /"))
+    assert "y[b] - one /" in source
+    path.write_text(source.replace("y[b] - one /", "y[b] - 0.5 * one /"))
     edited, result = run(copy, tmp_path / "edited.npy")
     assert not np.allclose(first, edited)
     path.write_text(source)

@@ -6,7 +6,7 @@ import pytest
 from skbayes_sg.kernels.coordinates import Dense, Diagonal, Identity
 from skbayes_sg.kernels.ops import position_scale, pull_back, to_position, to_theta
 
-D = 4
+D = 11  # two groups of four rows, and three
 
 
 @pytest.fixture(params=["identity", "diagonal", "dense"])
@@ -34,16 +34,16 @@ def jacobian(coordinates):
 def test_round_trip(coordinates, rng):
     position = rng.normal(size=D)
     there = theta_of(coordinates, position)
-    np.testing.assert_allclose(to_position(coordinates, there), position, atol=1e-13)
+    np.testing.assert_allclose(to_position(coordinates, there), position, atol=1e-12)
     theta = rng.normal(size=D)
     back = theta_of(coordinates, to_position(coordinates, theta))
-    np.testing.assert_allclose(back, theta, atol=1e-13)
+    np.testing.assert_allclose(back, theta, atol=1e-12)
 
 
 def test_pull_back_is_the_transpose(coordinates, rng):
     g, out = rng.normal(size=D), np.full(D, np.nan)
     pull_back(coordinates, g, out)
-    np.testing.assert_allclose(out, jacobian(coordinates).T @ g, atol=1e-13)
+    np.testing.assert_allclose(out, jacobian(coordinates).T @ g, atol=1e-12)
 
 
 def test_to_position_does_not_alias(coordinates):

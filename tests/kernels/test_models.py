@@ -181,8 +181,8 @@ def test_compiled_passes_equal_python(name):
 
 
 def _family_terms(family, eta, y, idx, scores, densities, curvatures):
-    glm_ops.score(family, eta, y, idx, scores)
-    glm_ops.log_density(family, eta, y, idx, densities)
+    glm_ops.score(family, eta, y[idx], scores)
+    glm_ops.log_density(family, eta, y[idx], densities)
     for k in range(eta.shape[0]):
         for m in range(eta.shape[0]):
             glm_ops.curvature(family, eta, k, m, curvatures[k, m])

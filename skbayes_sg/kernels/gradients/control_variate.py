@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.gradients.blocked import terms_of
 from skbayes_sg.kernels.minibatch import INDEX, MinibatchMemory, draw_minibatch
 from skbayes_sg.kernels.ops import (
     add_difference,
@@ -60,6 +61,12 @@ class ControlVariate(NamedTuple):
 
 @prepare.register(ControlVariate)
 def _(gradient, model):
+    terms = terms_of(model, gradient.batch_size)
+    return terms.estimator(centered(gradient, model, terms), gradient.batch_size)
+
+
+def centered(gradient, model, terms):
+    """Return the estimator with what it needs of the mode, for terms of the model."""
     mode, work, reach = gradient.mode, init_work(model), gradient.reach
     # The pass that mode finding has compiled too, less the prior.
     likelihood, prior = np.zeros_like(mode), np.zeros_like(mode)
@@ -71,8 +78,9 @@ def _(gradient, model):
     if reach < math.inf and implements(add_hessian_diagonal, model):
         hessian_diagonal(model, work, mode, information)
     return gradient._replace(
+        batch_size=terms.size(gradient.batch_size),
         reach=reach,
-        anchor=init_anchor(model, work, mode),
+        anchor=init_anchor(terms.model, work, mode),
         likelihood=likelihood - prior,
         information=information,
     )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.gradients.blocked import terms_of
 from skbayes_sg.kernels.minibatch import INDEX, MinibatchMemory, draw_minibatch
 from skbayes_sg.kernels.ops import (
     add_gradient,
@@ -15,6 +16,7 @@ from skbayes_sg.kernels.ops import (
     estimate,
     init_memory,
     n_rows,
+    prepare,
 )
 
 
@@ -22,6 +24,13 @@ class Minibatch(NamedTuple):
     """Rows drawn afresh, without replacement, at every step."""
 
     batch_size: int  # n
+
+
+@prepare.register(Minibatch)
+def _(gradient, model):
+    n = gradient.batch_size
+    terms = terms_of(model, n)
+    return terms.estimator(Minibatch(terms.size(n)), n)
 
 
 @init_memory.register(Minibatch)

@@ -83,12 +83,20 @@ def row_weights(gradient, model, of_leverages):
     return weights
 
 
-def weighted_design(n, weights):
-    """Return strata of similar weights, each with the same share of the draws."""
-    order = np.argsort(weights, kind="stable")
-    mass = np.cumsum(weights[order]) - 0.5 * weights[order]
-    n_classes = min(N_CLASSES, n)
-    labels = np.empty(weights.size, np.int64)
-    labels[order] = np.minimum(n_classes * mass / weights.sum(), n_classes - 1)
+def weighted_design(n, weights, each=1):
+    """Return strata of similar weights, each with the same share of the draws.
+
+    There are so many that `each` or more are drawn of one.
+    """
+    labels = weight_classes(weights, min(N_CLASSES, max(1, n // each)))
     _, labels, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     return make_design(labels, allocate(n, sizes, np.bincount(labels, weights)))
+
+
+def weight_classes(weights, n_classes=N_CLASSES):
+    """Return labels of classes of similar weights, with about equal sums."""
+    order = np.argsort(weights, kind="stable")
+    mass = np.cumsum(weights[order]) - 0.5 * weights[order]
+    labels = np.empty(weights.size, np.int64)
+    labels[order] = np.minimum(n_classes * mass / weights.sum(), n_classes - 1)
+    return labels

@@ -125,12 +125,12 @@ def _(model, work, theta, idx, out, slope):
         for k in range(model.n_outputs):
             last = k * size + p
             curvature(model.family, eta, k, k, w)
-            weigh(model, block, scale, w)
+            weigh(model, work, block, scale, w)
             add_squared_rows(model.rows, block, w, out[k * size : last])
             if model.intercept:
                 out[last] += total(w)
             curvature_slope(model.family, eta, k, k, k, w)
-            weigh(model, block, scale, w)
+            weigh(model, work, block, scale, w)
             add_cubed_rows(model.rows, block, w, slope[k * size : last])
             if model.intercept:
                 slope[last] += total(w)
@@ -155,7 +155,7 @@ def _(model, work, theta, idx, factor, out):
                     curvature_slope(model.family, eta, k, m, n, s)
                     for b in range(block.size):
                         t[b] += s[b] * forms[m, n, b]
-            weigh(model, block, n_rows(model) / idx.size, t)
+            weigh(model, work, block, n_rows(model) / idx.size, t)
             add_rows(model.rows, block, t, out[k * size : k * size + p])
             if model.intercept:
                 out[k * size + p] += total(t)

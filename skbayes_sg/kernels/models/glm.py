@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.blocks import as_blocks, padded, rows_per_block
 from skbayes_sg.kernels.ops import (
     add_difference,
     add_gradient,
@@ -28,6 +29,7 @@ from skbayes_sg.kernels.ops import (
     add_prior_hessian_diagonal,
     entry_point,
     helper,
+    in_blocks,
     init_anchor,
     init_work,
     is_log_concave,
@@ -37,6 +39,7 @@ from skbayes_sg.kernels.ops import (
     n_parameters,
     n_rows,
     parameter_dtype,
+    rows_per_term,
     total,
 )
 from skbayes_sg.kernels.passes import each_row, fill_rows
@@ -45,7 +48,9 @@ from skbayes_sg.kernels.rows import (
     add_rows,
     add_squared_rows,
     dot_rows,
+    rows_at_index,
     shape_rows,
+    take_values,
 )
 
 BLOCK = 128  # rows whose predictors are held at once; their features stay in cache
@@ -68,17 +73,21 @@ class GLMWork(NamedTuple):
 
     eta: np.ndarray  # (K, BLOCK)
     r: np.ndarray  # (K, BLOCK)
+    taken: np.ndarray  # (BLOCK,) values of single rows
 
 
 @kernel_op
-def score(family, eta, y, idx, out):
-    """Write d log f / d eta of the rows in `idx` to `out`; eta and out are (K, b)."""
+def score(family, eta, y, out):
+    """Write d log f / d eta of the b rows with `y` to `out`.
+
+    Here and below eta and (K, ...) `out` have b columns, and more that do not count.
+    """
     raise NotImplementedError
 
 
 @kernel_op
-def log_density(family, eta, y, idx, out):
-    """Write log f(y_i | eta_i) of the rows in `idx` to (b,) `out`, constants apart."""
+def log_density(family, eta, y, out):
+    """Write log f(y_i | eta_i) of b rows to (b,) `out`, constants apart."""
     raise NotImplementedError
 
 
@@ -111,31 +120,51 @@ def _(model):
 @init_work.register(GLM)
 def _(model):
     shape = (model.n_outputs, BLOCK)
-    return GLMWork(np.empty(shape, model.y.dtype), np.empty(shape, model.y.dtype))
+    return GLMWork(*(np.empty(size, model.y.dtype) for size in (shape, shape, BLOCK)))
+
+
+@rows_per_term.register(GLM)
+def _(model):
+    return rows_per_block(model.rows, n_parameters(model))
+
+
+@in_blocks.register(GLM)
+def _(model, order):
+    # With the intercept as a feature, rows of zeros that fill up the last block have no
+    # gradient at all.
+    rows = as_blocks(model.rows, order, model.intercept)
+    k = rows.data.shape[2]
+    weights = padded(model.weights, order, k) if model.weights.size else model.weights
+    return model._replace(
+        rows=rows, y=padded(model.y, order, k), weights=weights, intercept=False
+    )
 
 
 @add_gradient.register(GLM)
 def _(model, work, theta, idx, scale, out):
-    for first in range(0, idx.size, BLOCK):
-        block = idx[first : first + BLOCK]
+    length = BLOCK // rows_at_index(model.rows)
+    for first in range(0, idx.size, length):
+        block = idx[first : first + length]
         r = residuals(model, work, theta, block)
         add_block(model, block, r, scale, out)
 
 
 @add_difference.register(GLM)
 def _(model, work, theta, anchor, idx, scale, out):
-    for first in range(0, idx.size, BLOCK):
-        block = idx[first : first + BLOCK]
+    length = BLOCK // rows_at_index(model.rows)
+    for first in range(0, idx.size, length):
+        block = idx[first : first + length]
         r = residuals(model, work, theta, block)
         for k in range(model.n_outputs):
-            for b in range(block.size):
-                r[k, b] -= anchor[k, block[b]]
+            there = taken(model, work, block, anchor[k])
+            for b in range(there.size):
+                r[k, b] -= there[b]
         add_block(model, block, r, scale, out)
 
 
 @init_anchor.register(GLM)
 def _(model, work, theta):
-    table = np.empty((model.n_outputs, n_rows(model)), theta.dtype)
+    table = np.empty((model.n_outputs, model.y.size), theta.dtype)
     _fill_residuals(model, work, theta, table)
     return table
 
@@ -147,8 +176,8 @@ def _(model, work, theta, idx):
         block = idx[first : first + BLOCK]
         eta = predictors(model, work, theta, block)
         terms = work.r[0, : block.size]
-        log_density(model.family, eta, model.y, block, terms)
-        weigh(model, block, 1.0, terms)
+        log_density(model.family, eta, taken(model, work, block, model.y), terms)
+        weigh(model, work, block, 1.0, terms)
         value += total(terms)
     return value
 
@@ -183,7 +212,7 @@ def _(model, work, theta, idx, scale, out):
         for k in range(model.n_outputs):
             for m in range(model.n_outputs):
                 curvature(model.family, eta, k, m, w)
-                weigh(model, block, scale, w)
+                weigh(model, work, block, scale, w)
                 part = out[k * size : (k + 1) * size, m * size : (m + 1) * size]
                 add_outer_rows(model.rows, block, w, part)
                 if model.intercept:
@@ -205,7 +234,7 @@ def _(model, work, theta, idx, scale, out):
         w = work.r[0, : block.size]
         for k in range(model.n_outputs):
             curvature(model.family, eta, k, k, w)
-            weigh(model, block, scale, w)
+            weigh(model, work, block, scale, w)
             add_squared_rows(model.rows, block, w, out[k * size : k * size + p])
             if model.intercept:
                 out[k * size + p] += total(w)
@@ -213,57 +242,68 @@ def _(model, work, theta, idx, scale, out):
 
 @helper
 def predictors(model, work, theta, block):
-    """Return eta of the rows in `block`, (K, b), in a buffer."""
-    p = shape_rows(model.rows)[1]
-    size = p + int(model.intercept)
+    """Return eta of the rows in `block`, (K, BLOCK), in a buffer."""
+    p, size = shape_rows(model.rows)[1], block.size * rows_at_index(model.rows)
+    width = p + int(model.intercept)
     for k in range(model.n_outputs):
-        eta = work.eta[k, : block.size]
-        dot_rows(model.rows, block, theta[k * size : k * size + p], eta)
+        eta = work.eta[k, :size]
+        dot_rows(model.rows, block, theta[k * width : k * width + p], eta)
         if model.intercept:
-            add_number(theta[k * size + p], eta)
-    return work.eta[:, : block.size]
+            add_number(theta[k * width + p], eta)
+    return work.eta
 
 
 @helper
 def residuals(model, work, theta, block):
-    """Return weighted d log f / d eta of the rows in `block`, (K, b), in a buffer."""
+    """Return weighted d log f / d eta of the rows in `block`, (K, BLOCK), a buffer."""
     eta = predictors(model, work, theta, block)
-    r = work.r[:, : block.size]
-    score(model.family, eta, model.y, block, r)
+    y = taken(model, work, block, model.y)
+    score(model.family, eta, y, work.r)
     for k in range(model.n_outputs):
-        weigh(model, block, 1.0, r[k])
-    return r
+        weigh(model, work, block, 1.0, work.r[k, : y.size])
+    return work.r
 
 
 @helper
-def weigh(model, block, scale, values):
+def taken(model, work, block, values):
+    """Return the values of the rows in `block`, (b,), in a buffer."""
+    out = work.taken[: block.size * rows_at_index(model.rows)]
+    take_values(model.rows, block, values, out)
+    return out
+
+
+@helper
+def weigh(model, work, block, scale, values):
     """Multiply one value per row of `block` by the row's weight and by `scale`."""
-    for b in range(block.size):
-        values[b] *= scale
+    if scale != 1.0:
+        for b in range(values.size):
+            values[b] *= scale
     if model.weights.size > 0:
-        for b in range(block.size):
-            values[b] *= model.weights[block[b]]
+        weights = taken(model, work, block, model.weights)
+        for b in range(values.size):
+            values[b] *= weights[b]
 
 
 @helper
 def add_block(model, block, r, scale, out):
     """Add scale * sum of r_i (x_i, 1)' over the rows in `block` to `out`; r is lost."""
-    p = shape_rows(model.rows)[1]
-    size = p + int(model.intercept)
+    p, size = shape_rows(model.rows)[1], block.size * rows_at_index(model.rows)
+    width, factor = p + int(model.intercept), r.dtype.type(scale)
     for k in range(model.n_outputs):
-        for b in range(block.size):
-            r[k, b] *= scale
-        add_rows(model.rows, block, r[k], out[k * size : k * size + p])
+        weights = r[k, :size]
+        for b in range(size):
+            weights[b] *= factor
+        add_rows(model.rows, block, weights, out[k * width : k * width + p])
         if model.intercept:
-            out[k * size + p] += total(r[k])
+            out[k * width + p] += total(weights)
 
 
 @entry_point
 def _fill_residuals(model, work, theta, out):
-    idx = each_row()
-    for first in range(0, n_rows(model), BLOCK):
-        block = fill_rows(idx[:BLOCK], first, n_rows(model))
+    idx, each = each_row(), rows_at_index(model.rows)
+    for first in range(0, n_rows(model), BLOCK // each):
+        block = fill_rows(idx[: BLOCK // each], first, n_rows(model))
         r = residuals(model, work, theta, block)
         for k in range(model.n_outputs):
-            for b in range(block.size):
-                out[k, first + b] = r[k, b]
+            for b in range(block.size * each):
+                out[k, first * each + b] = r[k, b]

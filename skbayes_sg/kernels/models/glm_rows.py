@@ -74,7 +74,7 @@ def _curvatures(model, work, theta, out):
         out[first : first + block.size] = 0.0
         for k in range(model.n_outputs):
             curvature(model.family, eta, k, k, c)
-            weigh(model, block, 1.0, c)
+            weigh(model, work, block, 1.0, c)
             for b in range(block.size):
                 out[first + b] += c[b]
 

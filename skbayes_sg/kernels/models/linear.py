@@ -15,15 +15,15 @@ class Linear(NamedTuple):
 
 
 @score.register(Linear)
-def _(family, eta, y, idx, out):
-    for b in range(idx.size):
-        out[0, b] = family.noise_precision * (y[idx[b]] - eta[0, b])
+def _(family, eta, y, out):
+    for b in range(y.size):
+        out[0, b] = family.noise_precision * (y[b] - eta[0, b])
 
 
 @log_density.register(Linear)
-def _(family, eta, y, idx, out):
-    for b in range(idx.size):
-        out[b] = -0.5 * family.noise_precision * (y[idx[b]] - eta[0, b]) ** 2
+def _(family, eta, y, out):
+    for b in range(y.size):
+        out[b] = -0.5 * family.noise_precision * (y[b] - eta[0, b]) ** 2
 
 
 @curvature.register(Linear)

@@ -7,6 +7,7 @@ K:    log f = eta_y - log sum_k e^eta_k,  y in {0, ..., K - 1}
 import math
 from typing import NamedTuple
 
+from skbayes_sg.kernels.exponential import exp
 from skbayes_sg.kernels.models.glm import curvature, log_density, score
 from skbayes_sg.kernels.ops import helper
 
@@ -20,16 +21,17 @@ class Softmax(NamedTuple):
 
 
 @score.register(Logistic)
-def _(family, eta, y, idx, out):
-    for b in range(idx.size):
-        out[0, b] = y[idx[b]] - 1.0 / (1.0 + math.exp(-eta[0, b]))
+def _(family, eta, y, out):
+    one = eta.dtype.type(1.0)
+    for b in range(y.size):
+        out[0, b] = y[b] - one / (one + exp(-eta[0, b]))
 
 
 @log_density.register(Logistic)
-def _(family, eta, y, idx, out):
-    for b in range(idx.size):
+def _(family, eta, y, out):
+    for b in range(y.size):
         z = eta[0, b]
-        out[b] = y[idx[b]] * z - max(z, 0.0) - math.log1p(math.exp(-abs(z)))
+        out[b] = y[b] * z - max(z, 0.0) - math.log1p(math.exp(-abs(z)))
 
 
 @curvature.register(Logistic)
@@ -40,20 +42,20 @@ def _(family, eta, k, m, out):
 
 
 @score.register(Softmax)
-def _(family, eta, y, idx, out):
+def _(family, eta, y, out):
     n_classes = eta.shape[0]
-    for b in range(idx.size):
+    for b in range(y.size):
         top, total = _normaliser(eta, b)
         for k in range(n_classes):
             out[k, b] = -math.exp(eta[k, b] - top) / total
-        out[int(y[idx[b]]), b] += 1.0
+        out[int(y[b]), b] += 1.0
 
 
 @log_density.register(Softmax)
-def _(family, eta, y, idx, out):
-    for b in range(idx.size):
+def _(family, eta, y, out):
+    for b in range(y.size):
         top, total = _normaliser(eta, b)
-        out[b] = eta[int(y[idx[b]]), b] - top - math.log(total)
+        out[b] = eta[int(y[b]), b] - top - math.log(total)
 
 
 @curvature.register(Softmax)

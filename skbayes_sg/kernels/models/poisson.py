@@ -14,15 +14,15 @@ class Poisson(NamedTuple):
 
 
 @score.register(Poisson)
-def _(family, eta, y, idx, out):
-    for b in range(idx.size):
-        out[0, b] = y[idx[b]] - math.exp(eta[0, b])
+def _(family, eta, y, out):
+    for b in range(y.size):
+        out[0, b] = y[b] - math.exp(eta[0, b])
 
 
 @log_density.register(Poisson)
-def _(family, eta, y, idx, out):
-    for b in range(idx.size):
-        out[b] = y[idx[b]] * eta[0, b] - math.exp(eta[0, b])
+def _(family, eta, y, out):
+    for b in range(y.size):
+        out[b] = y[b] * eta[0, b] - math.exp(eta[0, b])
 
 
 @curvature.register(Poisson)

@@ -1,0 +1,52 @@
+"""The exponential function, for loops that are to run in vector registers.
+
+    e^x = 2^n e^r,    n = x / log 2, rounded,    |r| <= log(2) / 2
+
+with e^r by its Taylor series; numba's own is a call for each number. Relative errors
+are the precision, times |x| where that is larger. Beyond +-700, and +-80 in float32, x
+counts as that.
+"""
+
+import math
+
+import numpy as np
+from numba.extending import overload
+
+from skbayes_sg.kernels.ops import OPTIONS
+
+f4, f8, i4, i8 = np.float32, np.float64, np.int32, np.int64
+COEFFICIENTS = [1.0 / math.factorial(i) for i in range(13)]
+SERIES32, SERIES64 = tuple(map(f4, COEFFICIENTS[:8])), tuple(COEFFICIENTS)
+LOG2 = math.log(2.0)
+
+
+def exp(x):
+    """Return e^x in the precision of the number `x`."""
+    if np.isnan(x):
+        return x
+    return (_exp32 if x.dtype == f4 else _exp64)(x)
+
+
+@overload(exp, jit_options=OPTIONS)
+def _(x):
+    return _exp32 if x.bitwidth == 32 else _exp64
+
+
+def _exp32(x):
+    x = min(max(x, f4(-80.0)), f4(80.0))
+    n = np.floor(x * f4(1.0 / LOG2) + f4(0.5))
+    r = x - n * f4(LOG2)
+    p = SERIES32[7]
+    for i in range(6, -1, -1):
+        p = SERIES32[i] + r * p
+    return p * i4((i4(n) + i4(127)) << i4(23)).view(f4)
+
+
+def _exp64(x):
+    x = min(max(x, -700.0), 700.0)
+    n = np.floor(x * (1.0 / LOG2) + 0.5)
+    r = x - n * LOG2
+    p = SERIES64[12]
+    for i in range(11, -1, -1):
+        p = SERIES64[i] + r * p
+    return p * i8((i8(i4(n)) + i8(1023)) << i8(52)).view(f8)
