@@ -254,11 +254,12 @@ class TraceDisplay:
             figsize=(7, 1 + 1.3 * n),
         )
         for j, (name, (left, right)) in enumerate(zip(self.names, axes, strict=True)):
-            for chain in np.asarray(self.draws)[..., j]:
+            chains = np.asarray(self.draws)[..., j]
+            # Counts in equally many bins: densities would differ with the unit.
+            bins = np.histogram_bin_edges(chains, 25)
+            for chain in chains:
                 left.plot(chain, lw=0.4, alpha=0.8)
-                right.hist(
-                    chain, 30, density=True, histtype="step", orientation="horizontal"
-                )
+                right.hist(chain, bins, histtype="step", orientation="horizontal")
             left.set(ylabel=name)
             left.margins(x=0)
             right.set_xticks([])

@@ -112,6 +112,13 @@ def test_traces(model):
     assert TraceDisplay.from_estimator(model).axes_.shape == (4, 2)
 
 
+def test_histograms_do_not_depend_on_the_unit():
+    draws = np.random.default_rng(0).normal(size=(2, 200, 1)) * [1.0, 1000.0]
+    axes = drawn(TraceDisplay(names=["a", "b"], draws=draws).plot()).axes_[:, 1]
+    tops = [max(patch.get_xy()[:, 0].max() for patch in ax.patches) for ax in axes]
+    assert tops[0] == tops[1] >= 200 / 25
+
+
 def test_one_trace_on_given_axes(model):
     _, axes = plt.subplots(1, 2, squeeze=False)
     display = TraceDisplay.from_estimator(model, parameters=["x0"], axes=axes)
