@@ -4,15 +4,15 @@ Are 90 % really 90 %?
 
 A calibrated classifier is right in nine of ten cases where it says 90 %. The posterior
 of a network need not be: its prior is a convenience and no knowledge. On few rows it is
-too cautious here, more so than one trained network, and a temperature below one makes
-it less so. Measure it before you rely on it.
+too cautious here, more so than one trained network, and a likelihood of a lower
+temperature makes it less so. Measure it before you rely on it.
 """
 
 # %%
 # Fit
 # ---
-# 500 images of digits to learn from, and 1,297 to judge by. At temperature T the chains
-# draw from the posterior to the power of 1/T, with the prior N(0, 1) for every weight.
+# 500 images of digits to learn from, and 1,297 to judge by. At temperature T the
+# likelihood is taken to the power of 1/T, as if each image were there 1/T times.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,7 +32,6 @@ for temperature in (1.0, 0.3, 0.1):
     models[f"posterior, T = {temperature:g}"] = SGHMCClassifierMLP(
         (50,),
         temperature=temperature,
-        weight_precision=1.0,
         burn_in=2000,
         thin=20,
         n_draws=50,

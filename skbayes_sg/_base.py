@@ -74,7 +74,7 @@ class Run:
                 n_chains=estimator.n_chains,
                 start=start,
                 coordinates=self.where.coordinates,
-                temperature=estimator.temperature,
+                temperature=estimator._posterior_temperature,
                 noise_correction=estimator.noise_correction,
                 scale=self.where.theta_sd,
                 step_limit=self.limit,
@@ -121,6 +121,11 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
     _default_sampler = "sgld-lm"
     _sampler_kinds = None
     checkpoint = storage_dtype = None  # of classes that do not take these parameters
+
+    @property
+    def _posterior_temperature(self):
+        """The temperature of what the chains draw from, prior and likelihood."""
+        return self.temperature
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "samples_")

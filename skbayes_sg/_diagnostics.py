@@ -99,7 +99,7 @@ class DiagnosticsMixin:
             model,
             chosen,
             self._score_gradient(batch_size),
-            temperature=self.temperature,
+            temperature=self._posterior_temperature,
             n_jobs=n_jobs,
         )
         if isinstance(standardize, str):
@@ -257,7 +257,7 @@ class DiagnosticsMixin:
 
         def covariance():
             root = whitening(curvature_matrix(model, self.mode_))
-            return self.temperature * root @ root.T
+            return self._posterior_temperature * root @ root.T
 
         return self._shared("covariance", covariance)
 

@@ -62,8 +62,9 @@ class SGMCMCClassifierMLP(ClassifierMixin, BaseMLP):
         Independent chains, each from other random weights.
     schedule : {"constant", "polynomial", "cyclical"}, default="constant"
         How the step size changes with the iterations; averages weigh draws by it.
-    temperature : float, default=1.0
-        Temperature of the posterior; below 1 only with a fixed `weight_precision`.
+    temperature : float, default=0.3
+        Temperature T of the likelihood, which is taken to the power of 1 / T; the prior
+        is not. At 1 networks for classes tend to be too cautious, see the user guide.
     noise_correction : bool, default=False
         Inject less noise by what the minibatches add, estimated while running.
     class_weight : dict, "balanced" or None, default=None
@@ -145,7 +146,7 @@ class SGMCMCClassifierMLP(ClassifierMixin, BaseMLP):
         thin="auto",
         n_chains=4,
         schedule="constant",
-        temperature=1.0,
+        temperature=0.3,
         noise_correction=False,
         class_weight=None,
         sampler=None,
@@ -350,7 +351,8 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
     are standardised before they are learnt and predictions scaled back, so that the
     priors, Gamma(1, 1) for the precision of the noise too, suit targets of any scale.
 
-    All parameters are those of `SGMCMCClassifierMLP`, without `class_weight`.
+    All parameters are those of `SGMCMCClassifierMLP`, without `class_weight`; the
+    default `temperature` is 1.
 
     Attributes
     ----------

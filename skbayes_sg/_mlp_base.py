@@ -77,6 +77,7 @@ class BaseMLP(BaseSGMCMC):
     """
 
     _default_sampler = "baoab"
+    _posterior_temperature = 1.0  # T is the likelihood's, a factor of the rows' weights
 
     def __init__(
         self,
@@ -148,13 +149,6 @@ class BaseMLP(BaseSGMCMC):
             check_option("weight_precision", self.weight_precision, ("gamma",))
         else:
             check_number("weight_precision", self.weight_precision, above=0)
-        if self.temperature < 1 and self.weight_precision == "gamma":
-            raise ValueError(
-                f"temperature={self.temperature!r} is not allowed with "
-                "weight_precision='gamma': the peak of weights and precisions together "
-                "is at zero weights, and low temperatures find it; give "
-                "weight_precision a number"
-            )
         if self.preconditioner == "dense":
             raise ValueError(
                 "preconditioner='dense' is not for networks, whose weights are too "
@@ -188,9 +182,10 @@ class BaseMLP(BaseSGMCMC):
         sampler, hidden = self._check_network()
         n = X.shape[0]
         seen = n + (self.n_samples_seen_ if goes_on else 0)
+        factor = seen / (n * self.temperature)
+        if factor != 1.0:
+            weights = factor * (np.ones(n) if weights is None else weights)
         weights = np.empty(0) if weights is None else weights
-        if seen > n:
-            weights = (weights if weights.size else np.ones(n)) * (seen / n)
         model = self._build_model(X, y, weights, [X.shape[1], *hidden, n_outputs])
         # Chains are what runs in parallel.
         with threadpool_limits(1, user_api="blas"), FitTasks(self) as tasks:
@@ -292,7 +287,6 @@ class BaseMLP(BaseSGMCMC):
                 n_chains=self.n_chains,
                 start=thetas,
                 coordinates=where.coordinates,
-                temperature=self.temperature,
                 scale=where.theta_sd,
                 step_limit=stable_step(sampler),
                 **self._settings(seed, f"burn-in-{spent}-attempt-{attempt}"),

@@ -32,7 +32,7 @@ from skbayes_sg.kernels.schedules import Polynomial
 
 FRICTION = 0.02  # of samplers with momentum: what they forget in a step
 MARGIN = 4.0  # by how much curvatures may grow beyond those measured
-HEAT = 0.1  # by how much gradient noise may raise the temperature of a weight
+HEAT = 0.1  # which gradient noise may add to the temperature of a weight
 PILOT_ROWS = 2048  # rows from which curvatures are measured
 PILOT_PAIRS = 8  # pairs of gradients that measure their noise
 SPREAD, OUTPUT_SPREAD = 25.0, 1000.0  # prior variances of what units are fed
@@ -94,15 +94,14 @@ def train(model, starts, batch_size, **options):
 def network_units(model, batch_size, thetas, sampler, h, rng, temperature=1.0):
     """Return units for steps of size h, and the variance V of the gradient; (d,) each.
 
-    A weight moves in units of (M (c F + lambda) + h V / (4 C q))^-1/2, where F is its
-    Fisher information and C the sampler's friction. What the data say of single
-    weights, times c, covers what they say of all together; M is `MARGIN`; and gradient
-    noise raises no weight's temperature by more than a share q, `HEAT`. F and V are
+    A weight moves in units of (M (c F + lambda) + h V T / (4 C q))^-1/2, where F is its
+    Fisher information, C the sampler's friction and T the likelihood's temperature.
+    What the data say of single weights, times c, covers what they say of all together;
+    M is `MARGIN`; and gradient noise raises no weight's temperature from T to more than
+    T + q, q being `HEAT`: chains forget as fast at all temperatures then. F and V are
     means over `thetas`, (n_chains, d), and over exchangeable units; V is that of simple
     minibatches, which no other estimator exceeds by much. A weight of which the data
     say nothing moves at the speed of its prior.
-
-    A temperature T divides curvatures by T and variances by T^2.
     """
     thetas = np.ascontiguousarray(thetas, parameter_dtype(model))
     fisher, prior, variance = np.zeros((3, thetas.shape[1]))
@@ -119,9 +118,8 @@ def network_units(model, batch_size, thetas, sampler, h, rng, temperature=1.0):
     for _ in range(2):
         unit = 1.0 / np.sqrt(c * fisher + prior)
         c = max(1.0, c * largest_curvature(pilot, theta, unit, n_iter=10))
-    curvature = MARGIN * (c * fisher + prior) / temperature
-    variance /= temperature**2
-    heat = h * variance / (4.0 * damping(sampler) * HEAT)
+    curvature = MARGIN * (c * fisher + prior)
+    heat = h * variance * temperature / (4.0 * damping(sampler) * HEAT)
     return 1.0 / np.sqrt(curvature + heat), variance
 
 
