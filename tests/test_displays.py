@@ -21,7 +21,7 @@ from skbayes_sg import (
 from skbayes_sg.datasets import make_logistic
 
 X, Y = make_logistic(300, 3, random_state=0)
-SHORT = SGLDLogisticRegression(n_draws=50, n_chains=2, random_state=0)
+SHORT = SGLDLogisticRegression(n_draws=50, thin=1, n_chains=2, random_state=0)
 
 
 @pytest.fixture(autouse=True)
