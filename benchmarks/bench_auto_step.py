@@ -2,19 +2,21 @@
 
     python benchmarks/bench_auto_step.py [--quick] [--part ...] [--data ...] [...]
 
-Part "ksd": 4 chains of 2,000 iterations after 200 of burn-in, every tenth kept. The
-automatic step runs beside 20 step sizes from a 50th of it to 20 times, from which
-`KSDStepSizeSearch` finds the best by halving, all with the same random numbers.
-Columns: the automatic step, rows per gradient, its kernel Stein discrepancy, the ratio
-of that to the best in the grid, and where the best step is.
+Part "ksd": 4 chains of 2,000 iterations (10 for each of `--draws`, 200) after a tenth
+of that as burn-in, every tenth kept. The automatic step runs beside 20 step sizes from
+a 50th of it to 20 times, from which `KSDStepSizeSearch` finds the best by halving, all
+with the same random numbers. Columns: the automatic step, rows per gradient, its kernel
+Stein discrepancy, the ratio of that to the best in the grid, and where the best step
+is.
 
-Part "moments": 4 chains of 1,000 draws, as long as the estimator chooses. Columns: the
-step, rows per gradient, iterations of each chain, seconds; posterior sds over the
-reference's, their mean, smallest and largest; the largest error of a mean, in posterior
-sds; and the fewest effective draws of any coordinate. With 2,500 effective draws an sd
-has a Monte Carlo error of 1.4 % and a mean one of 0.02 sds, and the most extreme of 100
-coordinates lies 2.6 such errors away. Chains with plain minibatches are left out: their
-sds are too large by design, as far as that lowers the total error in the given time.
+Part "moments": 4 chains of 1,000 draws (or `--draws`), as long as the estimator
+chooses. Columns: the step, rows per gradient, iterations of each chain, seconds;
+posterior sds over the reference's, their mean, smallest and largest; the largest error
+of a mean, in posterior sds; and the fewest effective draws of any coordinate. With
+2,500 effective draws an sd has a Monte Carlo error of 1.4 % and a mean one of 0.02 sds,
+and the most extreme of 100 coordinates lies 2.6 such errors away. Chains with plain
+minibatches are left out: their sds are too large by design, as far as that lowers the
+total error in the given time.
 
 The variants named as in the literature use minibatches of 1,000 rows, "default" sets
 nothing. The reference posteriors are those of `tests/references`.
@@ -46,10 +48,10 @@ VARIANTS = {
 VARIANTS["default"] = {}
 
 
-def compare(name, settings, n_steps=20):
+def compare(name, settings, n_draws=200, n_steps=20):
     """Return columns of part "ksd"."""
     X, y = reference(name).load()
-    length = {"n_draws": 200, "thin": 10, "burn_in": 200}
+    length = {"n_draws": n_draws, "thin": 10, "burn_in": n_draws}
     auto = SGMCMCLogisticRegression(random_state=0, **length, **settings).fit(X, y)
     h, ksd = auto.step_size_, auto.ksd(max_draws=200)
     search = KSDStepSizeSearch(
@@ -93,10 +95,9 @@ PARTS = {
 }
 
 
-def main(quick=False, part=None, data=None, variants=None):
-    options = {}
+def main(quick=False, part=None, data=None, variants=None, draws=None):
     if quick:
-        data, options = data or ["logistic_d10"], {"ksd": 10, "moments": 250}
+        data, draws = data or ["logistic_d10"], draws or 100
         variants = variants or ["SGLD-CV", "SGHMC-CV", "default"]
     for kind in part or PARTS:
         measure, header = PARTS[kind]
@@ -106,9 +107,8 @@ def main(quick=False, part=None, data=None, variants=None):
                 settings = VARIANTS[variant]
                 if kind == "moments" and settings.get("gradient") == "minibatch":
                     continue
-                extra = [options[kind]] if quick else []
                 try:
-                    columns = measure(name, settings, *extra)
+                    columns = measure(name, settings, *([draws] if draws else []))
                 except DivergenceError as error:
                     columns = [f"DIVERGED: {error}"]
                 print(f"{name:>26} {variant:>9}", *columns, flush=True)
@@ -120,4 +120,5 @@ if __name__ == "__main__":
     parser.add_argument("--part", nargs="+", choices=list(PARTS))
     parser.add_argument("--data", nargs="+", choices=list(CASES))
     parser.add_argument("--variants", nargs="+", choices=list(VARIANTS))
+    parser.add_argument("--draws", type=int, help="of each chain")
     main(**vars(parser.parse_args()))

@@ -15,6 +15,7 @@ from skbayes_sg._validation import (
     check_bool,
     check_component,
     check_integer,
+    check_n_jobs,
     check_number,
     check_option,
     check_path,
@@ -156,10 +157,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
             check_integer("random_state", self.random_state, at_least=0)
         if not isinstance(self.verbose, bool):
             check_integer("verbose", self.verbose, at_least=0)
-        if self.n_jobs is not None:
-            check_integer("n_jobs", self.n_jobs, at_least=-1_000_000)
-            if self.n_jobs == 0:
-                raise ValueError("n_jobs=0 is not allowed; use None, -1 or 1 and more")
+        check_n_jobs(self.n_jobs)
         if self.gradient != "auto":
             check_component("gradient", self.gradient, GRADIENTS)
         sampler = self._default_sampler if self.sampler is None else self.sampler

@@ -17,6 +17,7 @@ from skbayes_sg._saving import VersionedMixin
 from skbayes_sg._validation import (
     all_or_nothing,
     check_integer,
+    check_n_jobs,
     check_option,
     check_sample_weight,
 )
@@ -187,10 +188,7 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
     def _check_parameters(self):
         check_integer("n_shards", self.n_shards, at_least=1)
         check_option("weighting", self.weighting, ("auto", "dense", "diagonal"))
-        if self.n_jobs is not None:
-            check_integer("n_jobs", self.n_jobs, at_least=-1_000_000)
-            if self.n_jobs == 0:
-                raise ValueError("n_jobs=0 is not allowed; use None, -1 or 1 and more")
+        check_n_jobs(self.n_jobs)
         estimator = self._estimator()
         if not isinstance(estimator, SGMCMCLogisticRegression):
             raise TypeError(

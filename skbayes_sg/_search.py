@@ -26,6 +26,7 @@ from skbayes_sg._validation import (
     all_or_nothing,
     check_auto,
     check_integer,
+    check_n_jobs,
     check_option,
 )
 from skbayes_sg.inference.chains import DivergenceError
@@ -247,8 +248,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         check_option("strategy", self.strategy, ("grid", "halving"))
         if self.n_iter is not None:
             check_integer("n_iter", self.n_iter, at_least=MIN_ITER)
-        if self.n_jobs is not None:
-            check_integer("n_jobs", self.n_jobs, at_least=-1_000_000)
+        check_n_jobs(self.n_jobs)
         if not (isinstance(self.refit, bool | np.bool_) or callable(self.refit)):
             raise TypeError(f"refit={self.refit!r} must be True, False or a callable")
         if self.error_score != "raise" and not isinstance(self.error_score, Real):
@@ -259,10 +259,15 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
             check_integer("verbose", self.verbose, at_least=0)
         if not (self.ksd_params is None or isinstance(self.ksd_params, dict)):
             raise TypeError(f"ksd_params={self.ksd_params!r} must be None or a dict")
+        check_integer("max_draws", self._ksd_params["max_draws"], at_least=2)
         last, _ = last_step(self.estimator)
         check_integer("n_draws", last.n_draws, at_least=1)
         check_auto("thin", last.thin, check_integer, at_least=1)
         check_auto("burn_in", last.burn_in, check_integer, at_least=0)
+
+    @property
+    def _ksd_params(self):
+        return {"max_draws": 1000, **(self.ksd_params or {})}
 
     def _plan(self, base, X, y, params):
         """Return the candidates, and the iterations of each after burn-in."""
@@ -271,7 +276,10 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         if self.param_grid is not None:
             candidates = list(ParameterGrid(self.param_grid))
             if not candidates:
-                raise ValueError(f"param_grid={self.param_grid!r} holds no candidate")
+                raise ValueError(
+                    f"param_grid={self.param_grid!r} holds no candidate; give one or "
+                    "more, or None"
+                )
         if n_iter is None and last.thin != "auto":
             n_iter = last.n_draws * last.thin
         if candidates is not None and n_iter is not None:
@@ -318,7 +326,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
                             X,
                             y,
                             params,
-                            _score_params(self.ksd_params, share),
+                            _score_params(self._ksd_params, share),
                             self.error_score,
                             self.verbose,
                         )
@@ -483,8 +491,8 @@ def _length(estimator, n_iter, share):
 
 def _score_params(ksd_params, share):
     """Return the arguments of `ksd` in a rung: as its time, its draws shrink."""
-    params = {"max_draws": 1000, **(ksd_params or {}), "return_floor": True}
-    return {**params, "max_draws": max(2, math.ceil(share * params["max_draws"]))}
+    max_draws = max(2, math.ceil(share * ksd_params["max_draws"]))
+    return {**ksd_params, "max_draws": max_draws, "return_floor": True}
 
 
 def _evaluate(

@@ -35,6 +35,15 @@ def check_integer(name, value, at_least):
     return check_number(name, value, kind=numbers.Integral, at_least=at_least)
 
 
+def check_n_jobs(value):
+    """Return a number of jobs as joblib takes it, or None."""
+    if value is not None:
+        check_integer("n_jobs", value, at_least=-1_000_000)
+        if value == 0:
+            raise ValueError("n_jobs=0 is not allowed; use None, -1 or 1 and more")
+    return value
+
+
 def check_auto(name, value, check, **bounds):
     """Return "auto", or what `check` returns of any other value."""
     if isinstance(value, str):

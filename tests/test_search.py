@@ -50,6 +50,10 @@ def search():
     return KSDStepSizeSearch(SHORT, GRID, random_state=0).fit(X, Y)
 
 
+def assert_untouched(search):
+    assert not [attribute for attribute in vars(search) if attribute.endswith("_")]
+
+
 # Results
 def test_names_and_shapes_are_those_of_grid_search(search):
     grid = {"C": [0.1, 1.0, 10.0]}
@@ -374,37 +378,65 @@ def test_verbose(capsys):
     [
         ("strategy", "random"),
         ("strategy", None),
+        ("strategy", 3),
         ("n_iter", 0),
         ("n_iter", 9),
-        ("n_iter", True),
         ("n_iter", -5),
+        ("n_iter", True),
         ("n_iter", 2.5),
         ("n_iter", "auto"),
+        ("n_jobs", 0),
         ("n_jobs", 1.5),
+        ("n_jobs", "all"),
         ("refit", "ksd"),
         ("refit", None),
+        ("refit", 1),
         ("error_score", "nan"),
         ("error_score", None),
+        ("error_score", [0]),
         ("verbose", -1),
+        ("verbose", "loud"),
+        ("verbose", 0.5),
         ("ksd_params", [1]),
-        ("param_grid", {}),
+        ("ksd_params", "joint"),
+        ("param_grid", []),
     ],
 )
 def test_bad_parameter(name, value):
     search = KSDStepSizeSearch(SHORT, GRID).set_params(**{name: value})
-    if name == "param_grid":
-        value = []
-        search.set_params(param_grid=value)
-    with pytest.raises((TypeError, ValueError), match=f"{name}="):
+    with pytest.raises((TypeError, ValueError), match=f"^{name}=") as error:
         search.fit(X, Y)
-    assert not [attribute for attribute in vars(search) if attribute.endswith("_")]
+    assert len(str(error.value).split()) >= 5
+    assert_untouched(search)
 
 
-def test_unknown_parameter_of_the_estimator():
-    with pytest.raises(ValueError, match="Invalid parameter 'stepsize'"):
-        KSDStepSizeSearch(SHORT, {"stepsize": [1.0]}).fit(X, Y)
-
-
-def test_an_estimator_that_does_not_sample():
-    with pytest.raises(TypeError, match="draws no samples"):
-        KSDStepSizeSearch(LogisticRegression(), {"C": [1.0]}).fit(X, Y)
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"estimator": None}, "None draws no samples"),
+        ({"estimator": SGLDLogisticRegression}, "draws no samples"),
+        ({"estimator": LogisticRegression()}, "draws no samples"),
+        ({"estimator": StandardScaler()}, "draws no samples"),
+        ({"estimator": Pipeline([("clf", LogisticRegression())])}, "draws no samples"),
+        ({"param_grid": 3}, "dict or a list.*3"),
+        ({"param_grid": [3]}, "3"),
+        ({"param_grid": {"step_size": 0.1}}, "step_size.*0.1"),
+        ({"param_grid": {"step_size": []}}, "step_size.*empty|non-empty.*step_size"),
+        ({"param_grid": {"step_size": "0.1"}}, "step_size.*'0.1'"),
+        ({"param_grid": {"step_size": [-1.0]}}, "step_size=-1.0"),
+        ({"param_grid": {"stepsize": [1.0]}}, "Invalid parameter 'stepsize'"),
+        ({"param_grid": {"clf__step_size": [1.0]}}, "Invalid parameter 'clf'"),
+        ({"ksd_params": {"max_draws": 1}}, "max_draws=1"),
+        ({"ksd_params": {"max_draws": "all"}}, "max_draws='all'"),
+        ({"ksd_params": {"max_draws": 10.0}}, "max_draws=10.0"),
+        ({"ksd_params": {"beta": 1.0}}, "beta == 1.0"),
+        ({"ksd_params": {"kernel": "rbf"}}, "kernel"),
+        ({"random_state": "x"}, "'x'"),
+        ({"refit": lambda results: "first"}, "refit returned 'first'"),
+    ],
+)
+def test_bad_input(options, words):
+    search = KSDStepSizeSearch(SHORT, {"step_size": [0.3]}).set_params(**options)
+    with pytest.raises((TypeError, ValueError), match=words):
+        search.fit(X, Y)
+    assert_untouched(search)
