@@ -236,6 +236,7 @@ def _draw_pairs(p_user, p_item, n_pairs, rng):
         arrival /= p_user[:, None]
         arrival /= p_item
         codes = np.argpartition(arrival.ravel(), n_pairs - 1)[:n_pairs]
+        codes.sort()  # the order within a part is another one on other processors
     else:
         codes = np.empty(0, dtype=np.int64)
         while codes.size < n_pairs:
