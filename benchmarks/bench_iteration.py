@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 
 import numpy as np
 from contenders import CONTENDERS
@@ -100,7 +101,7 @@ def geometric_mean(values):
     return float(np.exp(np.mean(np.log(values)))) if len(values) else float("nan")
 
 
-def main(quick, only, dims, dtypes):
+def main(quick, only, dims, dtypes, samplers, cache):
     names = [OURS, LIMIT] + [
         name
         for name in CONTENDERS
@@ -112,11 +113,13 @@ def main(quick, only, dims, dtypes):
         f"{'dtype':8} {'d':>4} {'sampler':9}{head} {'peer/ours':>10} {'ours/limit':>10}"
     )
     ratios, overheads, first, memory = [], [], {}, {}
-    with tempfile.TemporaryDirectory() as cache:
+    with (
+        tempfile.TemporaryDirectory() if cache is None else nullcontext(cache) as cache
+    ):
         for dtype in dtypes:
             workers = {name: Worker(name, cache) for name in names}
             for d in dims:
-                for sampler in SAMPLERS[:1] if quick else SAMPLERS:
+                for sampler in samplers or (SAMPLERS[:1] if quick else SAMPLERS):
                     for cv in (False, True):
                         row = dict(dtype=dtype, d=d, sampler=sampler, cv=cv)
                         best, compiled = measure(workers, row, 5 if quick else 15)
@@ -153,9 +156,18 @@ if __name__ == "__main__":
     parser.add_argument("--only", nargs="*", choices=list(CONTENDERS))
     parser.add_argument("--d", nargs="+", type=int, default=[10, 50, 100])
     parser.add_argument("--dtype", nargs="+", default=["float64", "float32"])
+    parser.add_argument("--samplers", nargs="+", choices=SAMPLERS)
+    parser.add_argument("--cache", help="folder of compiled code; an empty one if None")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
         worker(arguments.worker)
     else:
-        main(arguments.quick, arguments.only, arguments.d, arguments.dtype)
+        main(
+            arguments.quick,
+            arguments.only,
+            arguments.d,
+            arguments.dtype,
+            arguments.samplers,
+            arguments.cache,
+        )
