@@ -9,8 +9,9 @@ so small that nothing moves far: time is all that counts here.
 All draw a fresh minibatch of n rows for every gradient. Here, rows are drawn without
 replacement; SGMCMCJax draws with replacement, and so do the loops around blackjax and
 posteriors, because a draw without replacement costs them far more. blackjax's SG-HMC
-keeps one minibatch for all steps of an iteration, so it is run as five iterations of
-one step. The JAX packages use the threads that XLA takes, torch all cores.
+keeps one minibatch for all steps of an iteration; here its steps are made one by one,
+each with a fresh minibatch. The JAX packages use the threads that XLA takes, torch all
+cores.
 """
 
 import sys
@@ -117,7 +118,7 @@ def sgmcmcjax(X, y, sampler, cv, n, center):
 def blackjax(X, y, sampler, cv, n, center):
     jax = _jax(X)
     import blackjax
-    from blackjax.sgmcmc import gradients
+    from blackjax.sgmcmc import diffusions, gradients
 
     likelihood, prior = _log_densities(jax.numpy)
     data, N = (jax.numpy.array(X), jax.numpy.array(y)), len(X)
@@ -125,25 +126,31 @@ def blackjax(X, y, sampler, cv, n, center):
     gradient = gradients.grad_estimator(prior, lambda t, row: likelihood(t, *row), N)
     if cv:
         gradient = gradients.control_variates(gradient, start, data)
-    settings = {"num_integration_steps": 1} if sampler == "sghmc" else {}
-    algorithm = getattr(blackjax, sampler)(gradient, **settings)
-    steps = LEAPFROGS if sampler == "sghmc" else 1
+    key, steps = jax.random.PRNGKey(0), LEAPFROGS if sampler == "sghmc" else 1
+    if sampler == "sghmc":
+        move, state = diffusions.sghmc(), (start, jax.numpy.zeros_like(start))
 
-    def step(data, state, key):
-        drawing, moving = jax.random.split(key)
-        idx = jax.random.randint(drawing, (n,), 0, N)
-        batch = tuple(part[idx] for part in data)
-        state = algorithm.step(moving, state, batch, STEP)
-        return state, getattr(state, "position", state)
+        def step(key, state, batch):
+            return move(key, *state, gradient(state[0], batch), STEP)
+
+    else:
+        algorithm = getattr(blackjax, sampler)(gradient)
+        state = algorithm.init(start, *((key,) if sampler == "sgnht" else ()))
+
+        def step(key, state, batch):
+            return algorithm.step(key, state, batch, STEP)
 
     def chain(data, state, key, n_iter):
-        keys = jax.random.split(key, n_iter * steps)
-        return jax.lax.scan(lambda s, k: step(data, s, k), state, keys)[1]
+        def one(state, key):
+            drawing, moving = jax.random.split(key)
+            idx = jax.random.randint(drawing, (n,), 0, N)
+            state = step(moving, state, tuple(part[idx] for part in data))
+            return state, state
 
-    chain, key = jax.jit(chain, static_argnums=3), jax.random.PRNGKey(0)
-    state = algorithm.init(start)
-    if sampler == "sgnht":
-        state = algorithm.init(start, key)
+        keys = jax.random.split(key, n_iter * steps)
+        return jax.lax.scan(one, state, keys)[1]
+
+    chain = jax.jit(chain, static_argnums=3)
     return lambda n_iter: jax.block_until_ready(chain(data, state, key, n_iter))
 
 
