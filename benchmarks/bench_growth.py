@@ -116,7 +116,7 @@ def parameters(quick, results):
 def generated(n, d, per_row=50):
     rng = np.random.default_rng(0)
     indices = rng.integers(d, size=(n, per_row), dtype=np.int32)
-    indptr = np.arange(0, n * per_row + 1, per_row, dtype=np.int64)
+    indptr = np.arange(0, n * per_row + 1, per_row, dtype=np.int32)
     X = sp.csr_array((np.ones(n * per_row), indices.ravel(), indptr), shape=(n, d))
     X.sum_duplicates()
     return X, (rng.random(n) < 0.5).astype(np.int64)
