@@ -39,7 +39,7 @@ MARGIN = 6.0  # sds of the log of the largest curvature, over draws, that steps 
 MAX_FIT = 10.0  # times the largest rating, centred, that no draw may exceed
 MAX_RETRIES = 5  # of a step size after a divergence
 MIN_BURN_IN, MAX_BURN_IN = 50, 5000
-MIN_THIN, MAX_THIN = 5, 100
+MIN_THIN, MAX_THIN = 5, 200
 
 
 class FactorDraws(NamedTuple):
@@ -211,10 +211,14 @@ def automatic_row_step(model, sampler, gradient, where, temperature=1.0):
 
 
 def automatic_row_lengths(sampler, h):
-    """Return burn-in and thinning, from the time in which a typical row moves."""
-    tau = relaxation(sampler, h)
+    """Return burn-in and thinning, from the time in which a typical row moves.
+
+    With little friction a position turns several times before its momentum decays.
+    """
+    tau, friction = relaxation(sampler, h), getattr(sampler, "friction", 1.0)
     burn_in = min(max(math.ceil(3 * tau), MIN_BURN_IN), MAX_BURN_IN)
-    return burn_in, min(max(math.ceil(tau / 5), MIN_THIN), MAX_THIN)
+    thin = math.ceil(tau * min(friction, 1.0))
+    return burn_in, min(max(thin, MIN_THIN), MAX_THIN)
 
 
 def theta_of(model, draw):
