@@ -177,6 +177,7 @@ def test_every_algorithm_predicts_movielens(name, movielens):
     assert 0.86 < coverage < 0.94
 
 
+@pytest.mark.long
 def test_lazy_steps_where_a_minibatch_touches_few_rows(monkeypatch):
     X, y = make_ratings(300, 200, 3000, n_factors=3, noise_std=0.5, random_state=0)
     exact = quick(n_draws=300).fit(X, y)
