@@ -542,7 +542,12 @@ def stopped(monkeypatch, error, after):
 
 
 @pytest.mark.parametrize(
-    "parts", [{}, {"batch_size": 100}, {"hyperparameters": "log-scale"}]
+    "parts",
+    [
+        {},
+        pytest.param({"batch_size": 100}, marks=pytest.mark.long),
+        pytest.param({"hyperparameters": "log-scale"}, marks=pytest.mark.long),
+    ],
 )
 def test_checkpoint_goes_on_to_the_same_draws(ratings, monkeypatch, tmp_path, parts):
     model = quick(n_draws=20, n_chains=1, burn_in=10, thin=2, **parts)
