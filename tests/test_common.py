@@ -29,7 +29,7 @@ def not_to_the_last_digit(estimator):
 @parametrize_with_checks(
     [
         SGLDLogisticRegression(n_draws=50, n_chains=2),
-        SGMCMCLogisticRegression(n_draws=50, n_chains=2, sampler="mala"),
+        SGMCMCLogisticRegression(n_draws=50, n_chains=2),
         SGHMCLogisticRegression(n_draws=50, n_chains=2),
         SGNHTLogisticRegression(n_draws=50, n_chains=2),
         SGHMCClassifierMLP((10,), **SHORT),
