@@ -33,15 +33,16 @@ class Killed(BaseException):
 def stop_after(monkeypatch):
     """Return a function that breaks a call off after some chunks of its chains.
 
-    Chunks are as short as can be, with a checkpoint after each of them.
+    Chunks are as short as can be, with a checkpoint after each of them. Those count for
+    whose arguments `counts` is true.
     """
 
-    def stop(n_chunks, call, error=Killed):
+    def stop(n_chunks, call, error=Killed, counts=lambda *args: True):
         run_chain, count = chains.run_chain, []
 
         def limited(*args):
-            count.append(1)
-            if len(count) > n_chunks:
+            count.append(counts(*args))
+            if sum(count) > n_chunks:
                 raise error
             return run_chain(*args)
 

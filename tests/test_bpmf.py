@@ -20,7 +20,6 @@ from sklearn.model_selection import (
 
 from skbayes_sg import DivergenceError, KSDStepSizeSearch, SGBPMFRecommender
 from skbayes_sg.datasets import fetch_movielens_100k, make_ratings
-from skbayes_sg.inference import chains
 from skbayes_sg.inference.factorization import with_retries
 from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
 from skbayes_sg.kernels.samplers import LazyLangevin
@@ -522,23 +521,9 @@ def test_warm_start_goes_on_bit_by_bit(ratings):
     assert len(model.users_) < 40
 
 
-class Killed(BaseException):
-    pass
-
-
-def stopped(monkeypatch, error, after):
-    """Patch the chains to raise `error` in the midst of sampling."""
-    run_chain, count = chains.run_chain, []
-
-    def limited(*args):
-        count.append(args[11].shape[0] == 20)  # not in the warm-up
-        if sum(count) > after:
-            raise error
-        return run_chain(*args)
-
-    monkeypatch.setattr(chains, "run_chain", limited)
-    monkeypatch.setattr(chains, "CHUNK_SECONDS", 0.0)
-    monkeypatch.setattr(chains, "CHECKPOINT_SECONDS", -1.0)
+def in_sampling(*args):
+    """Whether a chunk records the 20 draws of the fits below; those of warm-ups do not."""
+    return args[11].shape[0] == 20
 
 
 @pytest.mark.parametrize(
@@ -549,30 +534,24 @@ def stopped(monkeypatch, error, after):
         pytest.param({"hyperparameters": "log-scale"}, marks=pytest.mark.long),
     ],
 )
-def test_checkpoint_goes_on_to_the_same_draws(ratings, monkeypatch, tmp_path, parts):
+def test_checkpoint_goes_on_to_the_same_draws(ratings, stop_after, tmp_path, parts):
     model = quick(n_draws=20, n_chains=1, burn_in=10, thin=2, **parts)
     whole = clone(model).fit(*ratings)
     model.set_params(checkpoint=tmp_path)
-    with monkeypatch.context() as patch:
-        stopped(patch, Killed, 30)
-        with pytest.raises(Killed):
-            model.fit(*ratings)
+
+    stop_after(30, lambda: model.fit(*ratings), counts=in_sampling)
     assert not hasattr(model, "samples_")
-    with monkeypatch.context() as patch:
-        stopped(patch, Killed, 21)  # of 50 chunks
-        model.fit(*ratings)
+    stop_after(10, lambda: model.fit(*ratings), counts=in_sampling)
+    model.fit(*ratings)
     np.testing.assert_array_equal(model.samples_, whole.samples_)
     with pytest.raises(ValueError, match="belongs to another run"):
         clone(model).set_params(random_state=1).fit(*ratings)
 
 
 @pytest.mark.parametrize("warm_start", [False, True])
-def test_interrupt_keeps_the_draws_if_asked_to(ratings, monkeypatch, warm_start):
+def test_interrupt_keeps_the_draws_if_asked_to(ratings, stop_after, warm_start):
     model = quick(n_draws=20, n_chains=1, burn_in=10, thin=2, warm_start=warm_start)
-    with monkeypatch.context() as patch:
-        stopped(patch, KeyboardInterrupt, 40)
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(*ratings)
+    stop_after(40, lambda: model.fit(*ratings), KeyboardInterrupt, in_sampling)
     assert hasattr(model, "samples_") == warm_start
     if warm_start:
         assert model.samples_.shape[1] == 15

@@ -309,36 +309,16 @@ def test_warm_start_with_other_data_goes_on_from_the_last_draws(iris):
     assert near < 0.5 * far
 
 
-class Killed(BaseException):
-    """What ends a process, as far as a chain can tell."""
-
-
-def stopped(monkeypatch, model, data, n_chunks, error):
-    """Fit with a checkpoint after every chunk; raise `error` in the last of them."""
-    run_chain, count = chains.run_chain, []
-
-    def limited(*args):
-        count.append(1)
-        if len(count) > n_chunks:
-            raise error
-        return run_chain(*args)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(chains, "run_chain", limited)
-        patch.setattr(chains, "CHUNK_SECONDS", 0.0)
-        patch.setattr(chains, "CHECKPOINT_SECONDS", -1.0)
-        with pytest.raises(error):
-            model.fit(*data)
-
-
 # A chunk is a step here: of training (2 x 10), of burn-in (2 x 40), of sampling.
 @pytest.mark.parametrize("n_chunks", [3, 23, 50, 130])
-def test_a_killed_fit_ends_with_the_same_draws(monkeypatch, tmp_path, iris, n_chunks):
+def test_a_killed_fit_ends_with_the_same_draws(
+    monkeypatch, stop_after, tmp_path, iris, n_chunks
+):
     monkeypatch.setattr(networks, "MIN_TRAINING", 10)
     monkeypatch.setattr(networks, "EPOCHS", 1)
     whole = short().fit(*iris).samples_
     model = short(checkpoint=tmp_path / "run")
-    stopped(monkeypatch, model, iris, n_chunks, Killed)
+    stop_after(n_chunks, lambda: model.fit(*iris))
     assert not hasattr(model, "samples_")
     assert np.array_equal(model.fit(*iris).samples_, whole)
     assert np.array_equal(model.fit(*iris).samples_, whole)  # read back
@@ -347,9 +327,9 @@ def test_a_killed_fit_ends_with_the_same_draws(monkeypatch, tmp_path, iris, n_ch
 
 
 @pytest.mark.parametrize("warm_start", [False, True])
-def test_an_interrupted_fit(monkeypatch, iris, fitted, warm_start):
+def test_an_interrupted_fit(stop_after, iris, fitted, warm_start):
     model = short(warm_start=warm_start)
-    stopped(monkeypatch, model, iris, 2000 + 60 + 50, KeyboardInterrupt)
+    stop_after(2000 + 60 + 50, lambda: model.fit(*iris), KeyboardInterrupt)
     assert hasattr(model, "samples_") == warm_start
     if warm_start:  # the second chain was in its fifth draw
         assert np.array_equal(model.samples_, fitted.samples_[:, :5])

@@ -352,7 +352,6 @@ def test_draws_record_the_precisions_after_theta():
     np.testing.assert_array_equal(out, [*theta, *model.precision])
 
 
-@pytest.mark.long
 def test_without_data_the_chain_draws_from_the_prior():
     # Zero weights leave the prior. lambda ~ Gamma(1, 1) has mean 1 and sd 1, and its
     # log has mean -0.5772 and sd pi / sqrt(6).
