@@ -522,7 +522,7 @@ def test_warm_start_goes_on_bit_by_bit(ratings):
 
 
 def in_sampling(*args):
-    """Whether a chunk records the 20 draws of the fits below; those of warm-ups do not."""
+    """Whether a chunk is one of sampling, which records 20 draws in the fits below."""
     return args[11].shape[0] == 20
 
 

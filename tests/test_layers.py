@@ -25,6 +25,8 @@ SHARED = tuple(
         "passes",
         "normals",
         "exponential",
+        "matrices",
+        "blas",
     )
 )
 AXES = tuple(f"{KERNELS}.{name}" for name in ("samplers", "gradients", "models"))
@@ -34,6 +36,8 @@ LAYERS = {
     KERNELS: COMPILED + SHARED,
     f"{KERNELS}.separate": ("numba",),
     f"{KERNELS}.ops": (*COMPILED, f"{KERNELS}.separate"),
+    f"{KERNELS}.blas": ("threadpoolctl",),
+    f"{KERNELS}.matrices": ("numpy", "scipy", *SHARED),
     f"{KERNELS}.prefetch": ("numba", "llvmlite"),
     f"{KERNELS}.lanes": (*COMPILED, "llvmlite"),
     f"{KERNELS}.blocks": (*COMPILED, f"{KERNELS}.rows", f"{KERNELS}.lanes"),

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
-from threadpoolctl import threadpool_limits
 
+from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.ops import (
     add_prior_hessian_diagonal,
     init_work,
@@ -26,7 +26,7 @@ def curvature_matrix(model, theta):
     """Return the Hessian at `theta`, (d, d)."""
     work, theta = init_work(model), theta.astype(parameter_dtype(model))
     out = np.diag(_prior_diagonal(model, work, theta))
-    with threadpool_limits(1, user_api="blas"):  # the products are small
+    with one_blas_thread():  # the products are small
         hessian(model, work, theta, out)
     return out
 

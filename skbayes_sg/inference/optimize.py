@@ -3,7 +3,6 @@
 import numpy as np
 import scipy.optimize
 import scipy.sparse
-from threadpoolctl import threadpool_limits
 
 from skbayes_sg.inference.chains import make_target
 from skbayes_sg.inference.curvature import (
@@ -11,6 +10,7 @@ from skbayes_sg.inference.curvature import (
     curvature_matrix,
     whitening,
 )
+from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.engine import run_chain
 from skbayes_sg.kernels.gradients import Minibatch
@@ -61,7 +61,7 @@ def lbfgs(model, start, max_dense=500, n_rounds=20):
             value = log_posterior(model, work, (mode + factor @ phi).astype(dtype), g)
             return -value, -(factor.T @ g.astype(np.float64))
 
-        with threadpool_limits(1, user_api="blas"):  # its vectors are short
+        with one_blas_thread():  # its vectors are short
             result = scipy.optimize.minimize(
                 negative,
                 np.zeros(d),

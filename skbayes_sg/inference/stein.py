@@ -4,16 +4,14 @@
 float64 arrays of shape (n_draws, dim).
 """
 
-import contextlib
-import functools
 import math
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.linalg import solve_triangular
-from threadpoolctl import ThreadpoolController
 
+from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.stein import Points, add_column, pair_sum, pair_sums
 
 # Three blocks of products, 1.5 MB, stay in the second-level cache of a core.
@@ -63,7 +61,7 @@ def stein_pairs(draws, scores, c, beta, *, per_dimension=False, n_jobs=None):
 
     starts = range(0, len(x), BLOCK_SIZE)
     n_threads = min(effective_n_jobs(n_jobs), len(starts))
-    with _one_blas_thread():
+    with one_blas_thread():
         if n_threads == 1:
             sums = [block(start) for start in starts]
         else:
@@ -90,15 +88,3 @@ def _unit(scores_size, draws_size):
         return 1.0
     exponent = 0.5 * (math.log2(scores_size) - math.log2(draws_size))
     return 2.0 ** round(min(max(exponent, -100), 100))  # (unit c)^2 must not overflow
-
-
-@functools.cache
-def _blas():
-    return ThreadpoolController().select(user_api="blas")
-
-
-def _one_blas_thread():
-    """Limit BLAS to one thread, unless it is: limits that overlap restore wrongly."""
-    if all(library["num_threads"] == 1 for library in _blas().info()):
-        return contextlib.nullcontext()
-    return _blas().limit(limits=1)

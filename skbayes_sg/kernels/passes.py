@@ -1,4 +1,7 @@
-"""Compiled passes over all rows: log posterior, gradient and curvature at one point."""
+"""Passes over all rows: log posterior, gradient and curvature at one point.
+
+They are compiled from a model's operations on rows, unless it has passes of its own.
+"""
 
 import numpy as np
 
@@ -14,6 +17,7 @@ from skbayes_sg.kernels.ops import (
     log_likelihood,
     log_prior,
     n_rows,
+    python_op,
 )
 
 BLOCK = 1024
@@ -46,9 +50,27 @@ def log_density_at(target, position, idx):
     return value * target.inverse_temperature
 
 
-@entry_point
+@python_op
 def log_posterior(model, work, theta, out):
     """Return log p(theta | data) up to a constant and write its gradient to `out`."""
+    return row_log_posterior(model, work, theta, out)
+
+
+@python_op
+def hessian(model, work, theta, out):
+    """Add the Hessian of -log-likelihood at theta to (d, d) `out`."""
+    row_hessian(model, work, theta, out)
+
+
+@python_op
+def hessian_diagonal(model, work, theta, out):
+    """Add the diagonal of the Hessian of -log-likelihood at theta to (d,) `out`."""
+    row_hessian_diagonal(model, work, theta, out)
+
+
+@entry_point
+def row_log_posterior(model, work, theta, out):
+    """Do what `log_posterior` does by operations on rows."""
     out[:] = 0.0
     add_prior_gradient(model, work, theta, out)
     value = log_prior(model, work, theta)
@@ -70,8 +92,8 @@ def subsampled_log_posterior(model, work, theta, idx):
 
 
 @entry_point
-def hessian(model, work, theta, out):
-    """Add the Hessian of -log-likelihood at theta to (d, d) `out`."""
+def row_hessian(model, work, theta, out):
+    """Do what `hessian` does by operations on rows."""
     idx = each_row()
     for first in range(0, n_rows(model), idx.size):
         rows = fill_rows(idx, first, n_rows(model))
@@ -79,8 +101,8 @@ def hessian(model, work, theta, out):
 
 
 @entry_point
-def hessian_diagonal(model, work, theta, out):
-    """Add the diagonal of the Hessian of -log-likelihood at theta to (d,) `out`."""
+def row_hessian_diagonal(model, work, theta, out):
+    """Do what `hessian_diagonal` does by operations on rows."""
     idx = each_row()
     for first in range(0, n_rows(model), idx.size):
         rows = fill_rows(idx, first, n_rows(model))

@@ -49,12 +49,6 @@ def dot_rows(rows, idx, coef, out):
 
 
 @kernel_op
-def dot_squared_rows(rows, idx, coef, out):
-    """Write x_i^2 . coef for the rows i in `idx` to `out`."""
-    raise NotImplementedError
-
-
-@kernel_op
 def add_rows(rows, idx, weights, out):
     """Add the sum of weights_b x_idx[b] to `out`."""
     raise NotImplementedError
@@ -92,16 +86,6 @@ def _(rows, idx, coef, out):
         total = coef.dtype.type(0.0)
         for j in range(p):
             total += x[j] * coef[j]
-        out[b] = total
-
-
-@dot_squared_rows.register(np.ndarray)
-def _(rows, idx, coef, out):
-    for b in range(idx.size):
-        x = rows[idx[b]]
-        total = coef.dtype.type(0.0)
-        for j in range(x.size):
-            total += x[j] * x[j] * coef[j]
         out[b] = total
 
 
@@ -158,15 +142,6 @@ def _(rows, idx, coef, out):
         total = coef.dtype.type(0.0)
         for k in range(rows.indptr[idx[b]], rows.indptr[idx[b] + 1]):
             total += rows.data[k] * coef[rows.indices[k]]
-        out[b] = total
-
-
-@dot_squared_rows.register(CSRRows)
-def _(rows, idx, coef, out):
-    for b in range(idx.size):
-        total = coef.dtype.type(0.0)
-        for k in range(rows.indptr[idx[b]], rows.indptr[idx[b] + 1]):
-            total += rows.data[k] * rows.data[k] * coef[rows.indices[k]]
         out[b] = total
 
 

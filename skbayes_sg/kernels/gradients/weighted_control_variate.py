@@ -74,10 +74,9 @@ def _(gradient, model, theta, rng):
 def _(gradient, memory, model, work, theta, rng, out):
     center = gradient.center
     far = is_far(center, theta, n_rows(model))
-    out[:] = 0.0
+    for j in range(out.size):
+        out[j] = 0.0 if far else center.likelihood[j]
     add_prior_gradient(model, work, theta, out)
-    if not far:
-        out += center.likelihood
     for s in range(gradient.design.counts.size):
         idx, scale = draw_stratum(gradient.design, memory, s, rng)
         if far:

@@ -27,10 +27,8 @@ from skbayes_sg.kernels.ops import (
     add_number,
     add_prior_gradient,
     add_prior_hessian_diagonal,
-    entry_point,
     helper,
     in_blocks,
-    init_anchor,
     init_work,
     is_log_concave,
     kernel_op,
@@ -42,7 +40,6 @@ from skbayes_sg.kernels.ops import (
     rows_per_term,
     total,
 )
-from skbayes_sg.kernels.passes import each_row, fill_rows
 from skbayes_sg.kernels.rows import (
     add_outer_rows,
     add_rows,
@@ -160,13 +157,6 @@ def _(model, work, theta, anchor, idx, scale, out):
             for b in range(there.size):
                 r[k, b] -= there[b]
         add_block(model, block, r, scale, out)
-
-
-@init_anchor.register(GLM)
-def _(model, work, theta):
-    table = np.empty((model.n_outputs, model.y.size), theta.dtype)
-    _fill_residuals(model, work, theta, table)
-    return table
 
 
 @log_likelihood.register(GLM)
@@ -296,14 +286,3 @@ def add_block(model, block, r, scale, out):
         add_rows(model.rows, block, weights, out[k * width : k * width + p])
         if model.intercept:
             out[k * width + p] += total(weights)
-
-
-@entry_point
-def _fill_residuals(model, work, theta, out):
-    idx, each = each_row(), rows_at_index(model.rows)
-    for first in range(0, n_rows(model), BLOCK // each):
-        block = fill_rows(idx[: BLOCK // each], first, n_rows(model))
-        r = residuals(model, work, theta, block)
-        for k in range(model.n_outputs):
-            for b in range(block.size * each):
-                out[k, first * each + b] = r[k, b]
