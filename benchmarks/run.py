@@ -1,4 +1,10 @@
-"""Run every benchmark in turn and write what they print to benchmarks/results.md."""
+"""Run the benchmarks one after the other and write what they print to results.md.
+
+    python benchmarks/run.py [--quick] [NAME ...]
+
+Without names, all of `SUITE`. The other scripts in this folder take hours, or answer
+questions of one page of the guide, which quotes them; they run by themselves.
+"""
 
 import argparse
 import importlib.metadata
@@ -10,6 +16,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+SUITE = ["iteration", "nuts", "growth", "first_use", "ksd", "mlp", "recommender"]
 PACKAGES = ["skbayes_sg", "numpy", "scipy", "numba", "scikit-learn", "joblib"]
 PEERS = ["blackjax", "sgmcmcjax", "numpyro", "posteriors", "stein-thinning", "smurff"]
 PEERS += ["myfm", "pystan"]
@@ -41,27 +48,34 @@ def heading(quick):
     ]
 
 
-def main(quick):
-    """Run the scripts one after the other; a failing one does not stop the rest."""
+def section(name, quick):
+    """Run a script; return its part of the report, and its exit code."""
+    command = [sys.executable, str(HERE / f"bench_{name}.py")]
+    began = time.perf_counter()
+    result = subprocess.run(
+        command + ["--quick"] * quick, cwd=HERE.parent, capture_output=True, text=True
+    )
+    seconds = time.perf_counter() - began
+    print(f"== {name}", result.stdout, result.stderr, sep="\n", flush=True)
+    lines = [f"## {name.replace('_', ' ')}", "", "```text", result.stdout.rstrip()]
+    lines += ["```", "", f"{seconds:.0f} s, exit {result.returncode}", ""]
+    return lines, result.returncode
+
+
+def main(quick, names):
+    """Run the scripts; a failing one does not stop the rest."""
     lines, failed = heading(quick), []
-    for script in sorted(HERE.glob("bench_*.py")):
-        print(f"== {script.name}", flush=True)
-        began = time.perf_counter()
-        command = [sys.executable, str(script)] + (["--quick"] if quick else [])
-        result = subprocess.run(
-            command, cwd=HERE.parent, capture_output=True, text=True
-        )
-        print(result.stdout, result.stderr, sep="\n", flush=True)
-        if result.returncode != 0:
-            failed.append(script.name)
-        lines += [f"## {script.stem.removeprefix('bench_').replace('_', ' ')}", ""]
-        lines += ["```text", result.stdout.rstrip(), "```", ""]
-        lines += [f"{time.perf_counter() - began:.0f} s, exit {result.returncode}", ""]
-    (HERE / "results.md").write_text("\n".join(lines), encoding="utf-8")
+    for name in names or SUITE:
+        part, code = section(name, quick)
+        lines += part
+        failed += [name] * (code != 0)
+        (HERE / "results.md").write_text("\n".join(lines), encoding="utf-8")
     return f"failed: {', '.join(failed)}" if failed else 0
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="iteration, nuts, ...")
     parser.add_argument("--quick", action="store_true", help="minutes, not an hour")
-    sys.exit(main(parser.parse_args().quick))
+    arguments = parser.parse_args()
+    sys.exit(main(arguments.quick, arguments.names))

@@ -6,6 +6,7 @@ processes take it from the disk cache.
 
 from skbayes_sg.kernels.ops import (
     address_of_estimate,
+    borrowed,
     entry_point,
     estimate_by,
     is_due,
@@ -19,7 +20,7 @@ from skbayes_sg.kernels.ops import (
 )
 
 
-@entry_point
+@entry_point(forceinline=True)
 def run_chain(
     sampler,
     state,
@@ -40,6 +41,7 @@ def run_chain(
     What happens at an iteration depends on its number alone, so it does not matter in
     which chunks a chain is run.
     """
+    state, target, draws = borrowed((state, target, draws))
     for t in range(start, stop):
         step(sampler, state, target, step_size_at(schedule, t), rng)
         if is_due(target.model, t):

@@ -42,7 +42,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload, register_jitable
 
-from skbayes_sg.kernels.separate import address_of, call_address, in_a_thread
+from skbayes_sg.kernels.separate import address_of, borrowed, call_address, in_a_thread
 
 # Everything that fastmath offers but nnan and ninf: divergence checks need NaN and Inf.
 # A division by zero gives them too, in place of an error that keeps loops from vectors.
@@ -164,13 +164,14 @@ def source_digest(values):
     return _digest(frozenset(_component_classes(values)) | {np.ndarray})
 
 
-def compiled(function):
+def compiled(function, **options):
     """Compile `function` with the disk cache, or without one where none is writable."""
+    options = OPTIONS | options
     try:
-        dispatcher = numba.njit(function, cache=True, **OPTIONS)
+        dispatcher = numba.njit(function, cache=True, **options)
     except RuntimeError:  # numba: "no locator available"
         _warn_of_no_cache()
-        dispatcher = numba.njit(function, **OPTIONS)
+        dispatcher = numba.njit(function, **options)
     if not numba.config.DISABLE_JIT:
         dispatcher.compile = in_a_thread(dispatcher.compile)
     return dispatcher
@@ -186,20 +187,24 @@ def _warn_of_no_cache():
     )
 
 
-def entry_point(function):
+def entry_point(function=None, **options):
     """Compile `function` for the components it is called with.
+
+    Its options are numba's, and what it calls inherits them.
 
     Numba names a cache file after the function, and invalidates it by the time stamp of
     the function's own file only. The digest of all sources in play is made part of the
     name, so that an edit of any component reaches every process.
     """
+    if function is None:
+        return functools.partial(entry_point, **options)
 
     @functools.cache
     def build(digest):
         copy = python_types.FunctionType(function.__code__, function.__globals__)
         copy.__qualname__ = f"{function.__name__}.{digest}"
         copy.__module__ = function.__module__
-        COMPILED.append(compiled(copy))
+        COMPILED.append(compiled(copy, **options))
         return COMPILED[-1]
 
     @functools.wraps(function)
@@ -676,6 +681,9 @@ def _(address, gradient, memory, model, work, theta, rng, out):
 
 @entry_point
 def _estimate(gradient, memory, model, work, theta, rng, out):
+    gradient, memory, model, work, theta, out = borrowed(
+        (gradient, memory, model, work, theta, out)
+    )
     estimate(gradient, memory, model, work, theta, rng, out)
 
 

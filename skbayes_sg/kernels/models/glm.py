@@ -50,7 +50,7 @@ from skbayes_sg.kernels.rows import (
     take_values,
 )
 
-BLOCK = 128  # rows whose predictors are held at once; their features stay in cache
+BLOCK = 256  # rows whose predictors are held at once; their features stay in cache
 
 
 class GLM(NamedTuple):
@@ -246,8 +246,9 @@ def predictors(model, work, theta, block):
 @helper
 def residuals(model, work, theta, block):
     """Return weighted d log f / d eta of the rows in `block`, (K, BLOCK), a buffer."""
-    eta = predictors(model, work, theta, block)
+    # First, so that it waits for memory while predictors are computed.
     y = taken(model, work, block, model.y)
+    eta = predictors(model, work, theta, block)
     score(model.family, eta, y, work.r)
     for k in range(model.n_outputs):
         weigh(model, work, block, 1.0, work.r[k, : y.size])
