@@ -177,8 +177,11 @@ def main(quick, only, dims):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="short chains of NUTS")
+    parser.add_argument("--quick", action="store_true", help="short, without Stan")
     parser.add_argument("--only", nargs="*", choices=list(NUTS))
     parser.add_argument("--d", nargs="+", type=int, default=[10, 50, 100])
     arguments = parser.parse_args()
+    if arguments.quick:  # Stan takes a minute to build a model
+        parser.set_defaults(only=["numpyro"], d=[10])
+        arguments = parser.parse_args()
     main(arguments.quick, arguments.only, arguments.d)

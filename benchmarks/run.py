@@ -17,6 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 SUITE = ["iteration", "nuts", "growth", "first_use", "ksd", "mlp", "recommender"]
+FIGURES = {"growth": HERE.parent / "doc" / "growth.png"}
 PACKAGES = ["skbayes_sg", "numpy", "scipy", "numba", "scikit-learn", "joblib"]
 PEERS = ["blackjax", "sgmcmcjax", "numpyro", "posteriors", "stein-thinning", "smurff"]
 PEERS += ["myfm", "pystan"]
@@ -51,6 +52,8 @@ def heading(quick):
 def section(name, quick):
     """Run a script; return its part of the report, and its exit code."""
     command = [sys.executable, str(HERE / f"bench_{name}.py")]
+    if name in FIGURES and not quick:
+        command += ["--figure", str(FIGURES[name])]
     began = time.perf_counter()
     result = subprocess.run(
         command + ["--quick"] * quick, cwd=HERE.parent, capture_output=True, text=True

@@ -1,0 +1,62 @@
+"""Arrays that loops borrow keep their owners, and what loops allocate keeps its own."""
+
+import gc
+import sys
+import weakref
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from skbayes_sg.kernels.ops import OPTIONS
+from skbayes_sg.kernels.separate import borrowed
+
+
+class Parts(NamedTuple):
+    x: np.ndarray
+    inner: tuple
+
+
+@numba.njit(**OPTIONS)
+def half(x):
+    return x[: x.size // 2]
+
+
+@numba.njit(**OPTIONS)
+def work(parts, n_times):
+    parts = borrowed(parts)
+    value = 0.0
+    for _ in range(n_times):
+        view, fresh = half(parts.x), np.ones(3)
+        value += view.sum() + half(parts.inner[0]).sum() + half(fresh).sum()
+    return value
+
+
+@numba.njit(**OPTIONS)
+def hand_on(parts, n_times):
+    return work(parts, n_times)
+
+
+def test_owners_count_as_before():
+    x, y = np.ones(10), np.full(4, 2.0)
+    before = sys.getrefcount(x), sys.getrefcount(y)
+    assert hand_on(Parts(x, (y,)), 1000) == 1000 * (5.0 + 4.0 + 1.0)
+    assert (sys.getrefcount(x), sys.getrefcount(y)) == before
+    assert x.sum() == 10.0 and y.sum() == 8.0
+
+
+def test_arrays_are_freed_when_their_owner_goes():
+    class Array(np.ndarray):
+        """One that can be referred to weakly."""
+
+    x = np.ones(10).view(Array)
+    seen = weakref.ref(x)
+    work(Parts(np.asarray(x), (np.ones(2),)), 10)
+    del x
+    gc.collect()
+    assert seen() is None
+
+
+def test_python_sees_the_same_parts():
+    parts = Parts(np.ones(2), (np.ones(1),))
+    assert borrowed(parts) is parts
