@@ -66,6 +66,7 @@ class SampleInfo(NamedTuple):
     ----------
     step_sizes : ndarray of shape (n_draws,)
         The step size at each recorded draw; weights for averages where steps vary.
+        Empty where no draws are kept.
     gradient_variance : ndarray of shape (n_chains, n_parameters)
         Variance of the estimated gradient in the sampler's coordinates, measured during
         burn-in; NaN where nothing was measured.
@@ -329,13 +330,15 @@ def sample(
     total = (plan.n_iter - plan.begin) * n_chains
     with Progress(total, "sampling", progress, callback) as bar, blas:
         try:
-            common = shared(plan, n_jobs)
-            results = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
-                joblib.delayed(_run_one)(
-                    common, c, (positions[c], seeds[c], draws[c]), control, bar
+            own = list(zip(positions, seeds, draws, strict=True))
+            if n_chains == 1:  # nothing is gained elsewhere
+                results = [_run_one(plan, 0, own[0], control, bar)]
+            else:
+                common = shared(plan, n_jobs)
+                results = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
+                    joblib.delayed(_run_one)(common, c, own[c], control, bar)
+                    for c in range(n_chains)
                 )
-                for c in range(n_chains)
-            )
         except BaseException as error:
             control.cancelled = True
             control.wait()
@@ -356,7 +359,7 @@ def sample(
     if not return_info:
         return draws
     info = SampleInfo(
-        step_sizes=plan.weights(0, plan.n_kept(t)),
+        step_sizes=plan.weights(0, plan.n_kept(t) if keep == "draws" else 0),
         gradient_variance=variances,
         stats=[end.stats for end in results],
         n_iter=t,
@@ -369,7 +372,10 @@ def _check_keep(keep, model, n_chains, storage):
     if keep not in KEPT:
         raise ValueError(f"keep={keep!r} is not one of {', '.join(map(repr, KEPT))}")
     if keep != "draws" and storage is not None:
-        raise ValueError(f"storage={storage!r} is for draws; keep={keep!r} has none")
+        raise ValueError(
+            f"storage={storage!r} is for draws, of which keep={keep!r} has none; set "
+            "one of the two"
+        )
     dim = n_recorded(model)
     n_bytes = 8 * n_chains * dim**2
     if keep == "moments" and n_bytes > MAX_BYTES:

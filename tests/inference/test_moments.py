@@ -30,7 +30,7 @@ def test_equal_those_of_the_draws(n_draws, step):
     draws, info = draw(return_info=True, **settings)
     moments, same = draw(keep="moments", return_info=True, **settings)
     assert moments.n_draws == n_draws
-    assert np.array_equal(info.step_sizes, same.step_sizes)
+    assert same.step_sizes.size == 0
     for c, chain in enumerate(draws):
         mean = np.average(chain, axis=0, weights=info.step_sizes)
         covariance = np.cov(chain.T, aweights=info.step_sizes, ddof=0)
