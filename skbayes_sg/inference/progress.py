@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 
 
 class Progress:
@@ -16,6 +17,7 @@ class Progress:
         self.total, self.label, self.enabled = total, label, enabled
         self.callback, self.stopped = callback, False
         self._done, self._lock, self._bar = 0, threading.Lock(), None
+        self._facts, self._start = {}, time.monotonic()
 
     def __reduce__(self):
         """Pickle as a silent bar: another process has nothing to draw on."""
@@ -38,21 +40,28 @@ class Progress:
             self._bar.close()
 
     def update(self, count, **facts):
-        """Advance by `count` iterations; `facts` are shown beside them."""
+        """Advance by `count` iterations; `facts` are shown beside them from now on."""
         if not self.enabled and self.callback is None:
             return
         with self._lock:
             before, self._done = self._done, self._done + count
+            self._facts = facts or self._facts
             if self.callback is not None and self.callback(self._done, self.total):
                 self.stopped = True
             if self._bar is not None:
-                self._bar.set_postfix(facts or None, refresh=False)
+                self._bar.set_postfix(self._facts, refresh=False)
                 self._bar.update(count)
             elif self.enabled:
-                self._log(before, facts)
+                self._log(before)
 
-    def _log(self, before, facts):
+    def _log(self, before):
         if 10 * before // self.total < 10 * self._done // self.total:
-            words = [f"{self.label}: {100 * self._done // self.total} %"]
-            words += [f"{name} = {value}" for name, value in facts.items()]
+            left = self.total - self._done
+            seconds = (time.monotonic() - self._start) * left / self._done
+            words = [
+                f"{self.label}: {100 * self._done // self.total} %",
+                f"{self._done} of {self.total} iterations",
+                f"{seconds:.0f} s left",
+                *(f"{name} = {value}" for name, value in self._facts.items()),
+            ]
             print(", ".join(words), file=sys.stderr, flush=True)
