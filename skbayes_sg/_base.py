@@ -87,7 +87,7 @@ class Run:
                 resume=self.info.chains if self.info is not None else None,
                 n_jobs=estimator.n_jobs,
                 random_state=seed,
-                progress=bool(estimator.verbose),
+                progress=tasks.bar,
                 callback=tasks,
                 return_info=True,
             )

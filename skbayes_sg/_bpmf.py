@@ -464,11 +464,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         size = self._rating_batch_size(model.y.size)
         model = typed(model._replace(refresh_every=_refresh_every(model, size)))
         sampler = self._rating_sampler(model, sampler, size)
-        options = {
-            "temperature": self.temperature,
-            "n_jobs": self.n_jobs,
-            "progress": bool(self.verbose),
-        }
+        options = {"temperature": self.temperature, "n_jobs": self.n_jobs}
         if draws is None:
             rng = np.random.default_rng(seeds[0])
             draws = np.stack([random_start(model, rng) for _ in range(self.n_chains)])
@@ -478,7 +474,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
             if plain:
                 where = row_geometry(model, draws)
                 return draws, where._replace(coordinates=Identity())
-            return warm_up(model, draws, seeds[1], share, **options)
+            return warm_up(model, draws, seeds[1], share, progress=tasks.bar, **options)
 
         def attempt(share=1.0, found=None):
             draws, where = region(share) if found is None else found

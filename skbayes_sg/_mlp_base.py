@@ -27,6 +27,7 @@ from skbayes_sg.inference.networks import (
     random_weights,
     starting_precision,
     train,
+    training_length,
 )
 from skbayes_sg.kernels.coordinates import Diagonal, Identity
 from skbayes_sg.kernels.gradients import GRADIENTS
@@ -218,22 +219,24 @@ class BaseMLP(BaseSGMCMC):
         thetas = self._last_draws(model) if goes_on else None
         rounds = ROUNDS if thetas is None else ()
         if thetas is None:
+            burn_in, thin = self._lengths(model, size)
+            steps = training_length(model, size) + burn_in + self.n_draws * thin
+            tasks.bar.expect(self.n_chains * steps)
             if model.learns_precision:
                 model = typed(model._replace(precision=starting_precision(model, rng)))
             starts = [random_weights(model, rng) for _ in range(self.n_chains)]
-            settings = self._settings(seeds.spawn(1)[0], "training")
+            settings = self._settings(seeds.spawn(1)[0], "training", tasks)
             thetas = train(model, np.stack(starts), size, **settings)
         gradient, mode = self._build_gradient(model, size, thetas[0]), thetas[0]
         if "mode" in gradient._fields:
             thetas = np.tile(mode, (self.n_chains, 1))
         size = getattr(gradient, "batch_size", n_rows(model))
         h, spent = accurate_step(sampler, 0.0, TOLERANCE), 0
-        burn_in, thin = automatic_network_lengths(model, size)
-        burn_in = burn_in if self.burn_in == "auto" else self.burn_in
+        burn_in, thin = self._lengths(model, size)
         for length in filter(None, (int(share * burn_in) for share in rounds)):
             where, _ = self._units(model, size, thetas, sampler, h, rng)
             parts, seed = (model, sampler, gradient, where), seeds.spawn(1)[0]
-            thetas = self._leave_modes(*parts, h, thetas, length, spent, seed)
+            thetas = self._leave_modes(*parts, h, thetas, length, spent, seed, tasks)
             spent += length
         where, noise = self._units(model, size, thetas, sampler, h, rng)
         stream = seeds.spawn(1)[0]
@@ -246,13 +249,21 @@ class BaseMLP(BaseSGMCMC):
                 noise=noise,
                 step_size=h,
                 burn_in=burn_in - spent,
-                thin=thin if self.thin == "auto" else self.thin,
+                thin=thin,
                 limit=stable_step(sampler),
             )
             run.draw(self, model, sampler, tasks, stream, thetas, attempt)
             return run
 
         return self._retried(draw, h if self.step_size == "auto" else self.step_size)
+
+    def _lengths(self, model, size):
+        """Return burn-in and thinning."""
+        burn_in, thin = automatic_network_lengths(model, size)
+        return (
+            burn_in if self.burn_in == "auto" else self.burn_in,
+            thin if self.thin == "auto" else self.thin,
+        )
 
     def _units(self, model, size, thetas, sampler, h, rng):
         """Return where the chains are, and the variance of gradients in its units."""
@@ -268,7 +279,7 @@ class BaseMLP(BaseSGMCMC):
         return Whereabouts(thetas[0], coordinates, reach), unit**2 * variance
 
     def _leave_modes(
-        self, model, sampler, gradient, where, h, thetas, length, spent, seed
+        self, model, sampler, gradient, where, h, thetas, length, spent, seed, tasks
     ):
         """Return where the chains from `thetas` are after `length` steps.
 
@@ -289,19 +300,19 @@ class BaseMLP(BaseSGMCMC):
                 coordinates=where.coordinates,
                 scale=where.theta_sd,
                 step_limit=stable_step(sampler),
-                **self._settings(seed, f"burn-in-{spent}-attempt-{attempt}"),
+                **self._settings(seed, f"burn-in-{spent}-attempt-{attempt}", tasks),
             )
 
         h = h if self.step_size == "auto" else self.step_size
         return self._retried(run, h)[:, 0, : where.mode.size]
 
-    def _settings(self, seed, name):
+    def _settings(self, seed, name, tasks):
         """Return settings of a run before the main one, which has files of its own."""
         folder = self.checkpoint
         return {
             "checkpoint": None if folder is None else os.path.join(folder, name),
             "n_jobs": self.n_jobs,
-            "progress": bool(self.verbose),
+            "progress": tasks.bar,
             "random_state": seed,
         }
 

@@ -103,6 +103,8 @@ PARAMETERS = [
     ("sampler", "nuts"),
     ("sampler", SGLD),
     ("sampler", NotASampler()),
+    ("keep", "all"),
+    ("keep", None),
     ("warm_start", "no"),
     ("n_jobs", 0),
     ("n_jobs", 1.5),

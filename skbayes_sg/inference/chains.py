@@ -16,7 +16,7 @@ from skbayes_sg.inference.checkpoints import Checkpoint, identity, restore, snap
 from skbayes_sg.inference.cluster import shared
 from skbayes_sg.inference.curvature import curvature_diagonal
 from skbayes_sg.inference.moments import Sums, add_draws, init_sums, moments_of
-from skbayes_sg.inference.progress import Progress
+from skbayes_sg.inference.progress import Bar, Progress
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.engine import run_chain
 from skbayes_sg.kernels.minibatch import INDEX
@@ -243,8 +243,9 @@ def sample(
         Chains at a time, as threads. The draws do not depend on it.
     random_state : int, SeedSequence or None
         Seed; every chain gets a stream of its own.
-    progress : bool, default=False
-        Show a progress bar, with step size and log posterior (from a part of the rows).
+    progress : bool or Bar, default=False
+        Show a progress bar, with step size and log posterior (from a part of the rows);
+        or go on with one that is shown, for several runs.
     callback : callable, optional
         Called as ``callback(done, total)`` with the iterations of all chains, from time
         to time and from any of their threads, one at a time. A true answer ends the run
@@ -328,7 +329,9 @@ def sample(
     control = _Control(n_chains)
     blas = _one_blas_thread(n_jobs, n_chains)
     total = (plan.n_iter - plan.begin) * n_chains
-    with Progress(total, "sampling", progress, callback) as bar, blas:
+    shown = nullcontext(progress) if isinstance(progress, Bar) else Bar(progress)
+    with shown as shown, blas:
+        bar = Progress(total, shown, callback)
         try:
             own = list(zip(positions, seeds, draws, strict=True))
             if n_chains == 1:  # nothing is gained elsewhere

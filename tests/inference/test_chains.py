@@ -182,6 +182,8 @@ def test_progress(model, capsys, monkeypatch, tqdm, terminal):
     out, err = capsys.readouterr()
     assert out == ""
     assert "100%" in err if tqdm and terminal else "sampling: 100 %" in err
+    if not (tqdm and terminal):
+        assert re.search(r"1680 of 1680 iterations, 0 s left, step = 0.1, log", err)
     # SGLD with h = 0.1; log p = -1/2 sum_i (y_i - mu)' P (y_i - mu), about -900.
     assert re.search(r"step( = |=)0.1, log posterior( = |=)-\d+", err)
     draw(model)
