@@ -14,9 +14,9 @@ from skbayes_sg._callbacks import FitTasks
 from skbayes_sg._design import as_rows
 from skbayes_sg._validation import (
     check_integer,
-    check_number,
     check_option,
     check_path,
+    check_precision,
 )
 from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.networks import (
@@ -149,7 +149,7 @@ class BaseMLP(BaseSGMCMC):
         if isinstance(self.weight_precision, str):
             check_option("weight_precision", self.weight_precision, ("gamma",))
         else:
-            check_number("weight_precision", self.weight_precision, above=0)
+            check_precision("weight_precision", self.weight_precision, self.dtype)
         if self.preconditioner == "dense":
             raise ValueError(
                 "preconditioner='dense' is not for networks, whose weights are too "
@@ -166,17 +166,19 @@ class BaseMLP(BaseSGMCMC):
         return sampler, hidden
 
     def _validate(self, X, *y, reset=True, **options):
-        return validate_data(
-            self,
-            X,
-            *y,
-            accept_sparse="csr",
-            accept_large_sparse=False,
-            dtype=np.dtype(self.dtype),
-            order="C",
-            reset=reset,
-            **options,
-        )
+        # What single precision cannot hold is an error, and no warning beside it.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return validate_data(
+                self,
+                X,
+                *y,
+                accept_sparse="csr",
+                accept_large_sparse=False,
+                dtype=np.dtype(self.dtype),
+                order="C",
+                reset=reset,
+                **options,
+            )
 
     def _fit_network(self, X, y, weights, n_outputs, goes_on=False):
         """Draw from the posterior of the weights; y is encoded."""

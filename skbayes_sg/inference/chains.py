@@ -578,7 +578,7 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
             add_draws(chain.sums, buffer, plan.weights(kept, kept + done))
             kept += done
         elif converts and not summed and done > 0:
-            draws[kept : kept + done] = buffer[:done]
+            _convert(buffer[:done], draws[kept : kept + done])
             kept += done
         bar.update(stop - t, **(monitor.facts(stop) if monitor else {}))
         t, chunk = stop, max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / elapsed)))
@@ -592,6 +592,18 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
     if summed and rest > 0:
         add_draws(chain.sums, buffer[:rest], plan.weights(kept, kept + rest))
     return t
+
+
+def _convert(draws, out):
+    """Write draws to `out`, whose type may be too small for them."""
+    with np.errstate(over="ignore"):
+        out[...] = draws
+    if not np.isfinite(out).all():
+        raise ValueError(
+            f"storage_dtype={out.dtype.name!r} holds numbers up to "
+            f"{np.finfo(out.dtype).max:.3g}, and a draw has {np.abs(draws).max():.3g}; "
+            "use a larger type"
+        )
 
 
 class _Monitor:
