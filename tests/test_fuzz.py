@@ -56,8 +56,11 @@ NETWORK = SAMPLING | {
     "weight_precision": st.sampled_from(["gamma", 1.0, 1e-8, 1e8, 1e300]),
     "storage_dtype": st.sampled_from([None, "float16", "float32", "float64"]),
     "noise_correction": st.booleans(),
+    "preconditioner": st.sampled_from(["auto", "dense", "diagonal"]),
 }
 RECOMMENDER = SAMPLING | {
+    "batch_size": st.sampled_from(["auto", 10**6]),
+    "preconditioner": st.sampled_from(["auto", "dense", "diagonal"]),
     "n_factors": st.integers(1, 4),
     "biases": st.booleans(),
     "noise_precision": st.sampled_from(["learn", 1.0, 1e-8, 1e8, 1e300]),
@@ -71,6 +74,8 @@ COMPILED = {
     "gradient": st.sampled_from(["auto", *GRADIENTS]),
     "schedule": st.sampled_from([*SCHEDULES]),
     "noise_correction": st.booleans(),
+    "preconditioner": SAMPLING["preconditioner"],
+    "batch_size": SAMPLING["batch_size"],
 }
 COMPILED_NETWORK = COMPILED | {
     "activation": st.sampled_from(["relu", "tanh", "logistic", "identity"]),
