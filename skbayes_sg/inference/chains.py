@@ -581,7 +581,8 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
             _convert(buffer[:done], draws[kept : kept + done])
             kept += done
         bar.update(stop - t, **(monitor.facts(stop) if monitor else {}))
-        t, chunk = stop, max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / elapsed)))
+        in_time = int((stop - t) * CHUNK_SECONDS / elapsed)
+        t, chunk = stop, max(1, min(2 * chunk, in_time))
         control.done[c] = t
         if plan.checkpoint is not None and (
             t == plan.n_iter or time.monotonic() - saved > CHECKPOINT_SECONDS
