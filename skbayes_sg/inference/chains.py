@@ -53,6 +53,7 @@ RUNAWAY = 100.0  # posterior sds, or starting distances, that no chain may excee
 MAX_BYTES = 4 * 2**30  # of draws held in memory
 BUFFERED = 8  # draws on their way to storage of another type
 KEPT = "draws", "moments", "variances"
+COMPONENTS = "model", "sampler", "gradient", "schedule", "coordinates"
 
 
 class DivergenceError(ArithmeticError):
@@ -494,6 +495,8 @@ def _run_one(plan, c, own, control, bar):
     """
     position, seed, draws = own
     control.running.add(c)
+    # Arrays from another process may be written to: another type, compiled anew.
+    plan = plan._replace(**{name: typed(getattr(plan, name)) for name in COMPONENTS})
     try:
         chain, target = _new_chain(plan, position, seed)
         t = plan.begin
