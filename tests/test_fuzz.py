@@ -91,31 +91,37 @@ NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.sampled_from([np.nan, np.inf, 1e308, -1e308, 5e-324, 1e154, 1e20, 1e-200]),
 )
-WEIGHTS = st.sampled_from([0.0, 1.0, 1e-300, 1e300, 3.0])
+WEIGHTS = st.sampled_from([1.0, 3.0, 1e-300, 0.0])
+WILD_WEIGHTS = st.sampled_from([1.0, 1e300, -1.0, np.nan])
+LABELS = [[0, 1], [0, 1, 2], ["a", "b"], [True, False]]
+WILD_LABELS = [[0], [0.5, 1], ["a", 1], [None, "a"], [np.nan, 1]]
 
 
-def parameters(valid):
-    """Return some of the parameters, about one in ten of them bad."""
-    optional = {name: st.one_of(*[valid[name]] * 9, BAD) for name in sorted(valid)}
-    return st.fixed_dictionaries({}, optional=optional)
+@st.composite
+def parameters(draw, valid):
+    """Return some of the parameters, now and then with a bad one among them."""
+    optional = {name: valid[name] for name in sorted(valid)}
+    chosen = draw(st.fixed_dictionaries({}, optional=optional))
+    if draw(st.sampled_from([False, False, True])):
+        chosen[draw(st.sampled_from(sorted(valid)))] = draw(BAD)
+    return chosen
 
 
 @st.composite
 def rows(draw, targets="labels"):
-    """Return X, y and weights of a few samples."""
-    n, p = draw(st.integers(1, 8)), draw(st.integers(1, 3))
+    """Return X, y and weights of a few samples, wild ones now and then."""
+    n, p = draw(st.integers(1, 12)), draw(st.integers(1, 3))
     wild = draw(st.sampled_from([False, False, True]))
     numbers = NUMBERS if wild else st.floats(-9, 9)
     X = draw(arrays(np.float64, (n, p), elements=numbers))
     if targets == "labels":
-        labels = draw(
-            st.sampled_from([[0, 1], [0, 1, 2], ["a", "b"], [True, False], [0.5, 1]])
-        )
-        y = np.array(draw(st.lists(st.sampled_from(labels), min_size=n, max_size=n)))
+        labels = draw(st.sampled_from(LABELS + wild * WILD_LABELS))
+        y = np.array([labels[k % len(labels)] for k in range(n)])
     else:
         shape = draw(st.sampled_from([n, n, (n, 1), (n, 2)]))
         y = draw(arrays(np.float64, shape, elements=numbers))
-    return X, y, draw(st.none() | arrays(np.float64, n, elements=WEIGHTS))
+    weights = WILD_WEIGHTS if wild else WEIGHTS
+    return X, y, draw(st.none() | arrays(np.float64, n, elements=weights))
 
 
 @st.composite
@@ -132,7 +138,8 @@ def ratings(draw):
         row[0], row[1] = draw(pair)
     levels = NUMBERS if wild else st.sampled_from([1.0, 2.0, 3.5, 5.0])
     y = draw(arrays(np.float64, n, elements=levels))
-    return X, y, draw(st.none() | arrays(np.float64, n, elements=WEIGHTS))
+    weights = WILD_WEIGHTS if wild else WEIGHTS
+    return X, y, draw(st.none() | arrays(np.float64, n, elements=weights))
 
 
 @contextlib.contextmanager
