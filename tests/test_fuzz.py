@@ -11,7 +11,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -199,6 +199,7 @@ def fuzz(make, valid, data, n_examples, derandomize=True):
         deadline=None,
         derandomize=derandomize,
         database=None,
+        phases=[Phase.generate],  # a failure is reported as it was found, at once
         suppress_health_check=list(HealthCheck),
     )
     @given(parameters(valid), data)
