@@ -184,6 +184,8 @@ def check_predictions(model, X):
         assert np.isfinite(model.samples_).all()
     if hasattr(model, "coef_"):
         assert np.isfinite(model.coef_).all() and np.isfinite(model.coef_std_).all()
+    if not hasattr(model, "predict"):  # of a search without a refit
+        return
     predicted = model.predict(X)
     assert len(predicted) == len(X)
     if predicted.dtype.kind == "f":
