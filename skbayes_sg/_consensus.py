@@ -328,6 +328,7 @@ def merge_draws(draws, weighting="auto"):
     """
     shape, dtype = draws[0].shape, draws[0].dtype
     draws = [shard.reshape(-1, shape[-1]).astype(np.float64) for shard in draws]
+    _check_spread([shard.var(axis=0) for shard in draws])
     if not _is_dense(weighting, *draws[0].shape):
         weights = [1.0 / shard.var(axis=0) for shard in draws]
         total = sum(w * shard for w, shard in zip(weights, draws, strict=True))
@@ -353,6 +354,7 @@ def merge_moments(moments, weighting="auto"):
     n = moments[0].n_draws * len(moments[0].mean)
     means, covariances = zip(*(shard.pooled() for shard in moments), strict=True)
     variances = [c if c.ndim == 1 else np.diagonal(c) for c in covariances]
+    _check_spread(variances)
     if covariances[0].ndim == 1:
         if weighting == "dense":
             raise ValueError(
@@ -373,6 +375,16 @@ def merge_moments(moments, weighting="auto"):
     inner = sum(w @ c @ w for w, c in zip(weights, scaled, strict=True))
     covariance = np.outer(unit, unit) * (root @ inner @ root)
     return Moments(moments[0].n_draws, (unit * mean)[None], covariance[None])
+
+
+def _check_spread(variances):
+    """Raise a ValueError if a parameter of a shard does not vary: it has no weight."""
+    for number, shard in enumerate(variances):
+        if not np.all(shard > 0.0):
+            raise ValueError(
+                f"the draws of shard {number} do not vary, so they cannot be weighted; "
+                "raise n_draws, or the step_size"
+            )
 
 
 def _is_dense(weighting, n, dim):
