@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import expit, softmax
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from skbayes_sg import (
     ConsensusClassifier,
+    KSDStepSizeSearch,
     SGLDLogisticRegression,
     load_draws,
     save_draws,
@@ -270,3 +272,18 @@ def test_shards_have_checkpoints_of_their_own(tmp_path):
     assert np.array_equal(again.coef_, model.coef_)
     with pytest.raises(TypeError, match="random_state=None"):
         ConsensusClassifier(inner).fit(X, Y)
+
+
+# Searches
+def test_a_search_needs_draws():
+    with pytest.raises(ValueError, match="keep='moments' of the estimator.*\"draws\""):
+        KSDStepSizeSearch(classifier(), {"step_size": [0.5]}).fit(X, Y)
+
+
+def test_the_checkpoint_of_a_search_is_that_of_its_refit(tmp_path):
+    inner = classifier(keep="draws", n_draws=20, checkpoint=tmp_path)
+    search = KSDStepSizeSearch(inner, {"step_size": [0.3, 0.5]}, n_iter=20)
+    best = search.fit(X, Y).best_estimator_
+    assert best.checkpoint == tmp_path and len(list(tmp_path.iterdir())) == 1
+    again = clone(inner).set_params(**search.best_params_).fit(X, Y)
+    assert np.array_equal(best.samples_, again.samples_)
