@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
-from threadpoolctl import threadpool_limits
 
 from skbayes_sg._base import BaseSGMCMC, Run
 from skbayes_sg._callbacks import FitTasks
@@ -29,6 +28,7 @@ from skbayes_sg.inference.networks import (
     train,
     training_length,
 )
+from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.coordinates import Diagonal, Identity
 from skbayes_sg.kernels.gradients import GRADIENTS
 from skbayes_sg.kernels.models.mlp import MLP, network_outputs
@@ -191,7 +191,7 @@ class BaseMLP(BaseSGMCMC):
         weights = np.empty(0) if weights is None else weights
         model = self._build_model(X, y, weights, [X.shape[1], *hidden, n_outputs])
         # Chains are what runs in parallel.
-        with threadpool_limits(1, user_api="blas"), FitTasks(self) as tasks:
+        with one_blas_thread(), FitTasks(self) as tasks:
             self._sample_network(model, sampler, goes_on or self.warm_start, tasks)
         self.n_samples_seen_ = seen
         self.layer_sizes_ = [int(size) for size in model.sizes]

@@ -87,21 +87,26 @@ def test_interrupt(family, n_jobs, short_training):
     estimator, data = ESTIMATORS[family]
     clone(estimator).fit(*data)  # compiled
     endless = clone(estimator).set_params(n_draws=10, thin=10**8, n_jobs=n_jobs)
-    times, moments = {}, np.random.default_rng(0).uniform(0.05, 1.0, size=3)
+    times, moments = {}, np.random.default_rng(0).uniform(0.05, 1.0, size=5)
+    raised = threading.Event()
 
     def interrupt(seconds):
         time.sleep(seconds)
         times["signal"] = time.perf_counter()
         os.kill(os.getpid(), signal.SIGINT)
+        if not raised.wait(5.0):  # the first one is lost, and the test fails
+            os.kill(os.getpid(), signal.SIGINT)
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         for moment in moments:
             thread = threading.Thread(target=interrupt, args=(moment,))
+            raised.clear()
             thread.start()
             with pytest.raises(KeyboardInterrupt):
                 endless.fit(*data)
             times["raised"] = time.perf_counter()
+            raised.set()
             thread.join()
             assert times["raised"] - times["signal"] < 0.3
             time.sleep(0.5)

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import joblib
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from skbayes_sg.inference.checkpoints import Checkpoint, identity, restore, snapshot
 from skbayes_sg.inference.cluster import shared
 from skbayes_sg.inference.curvature import curvature_diagonal
 from skbayes_sg.inference.moments import Sums, add_draws, init_sums, moments_of
 from skbayes_sg.inference.progress import Bar, Progress
+from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.engine import run_chain
 from skbayes_sg.kernels.minibatch import INDEX
@@ -679,7 +679,11 @@ def _starts(plan, start, n_chains):
 
 
 def _one_blas_thread(n_jobs, n_chains):
-    """Keep BLAS from starting threads of its own under chains that run in parallel."""
+    """Keep BLAS from starting threads of its own under chains that run in parallel.
+
+    Not by `threadpool_limits`, which looks for libraries at each call: an interrupt in
+    that moment is lost, since it falls into a callback from C.
+    """
     if n_chains > 1 and joblib.effective_n_jobs(n_jobs) > 1:
-        return threadpool_limits(1, user_api="blas")
+        return one_blas_thread()
     return nullcontext()
