@@ -20,8 +20,9 @@ from skbayes_sg._validation import (
     check_option,
     check_path,
 )
-from skbayes_sg.inference.chains import DivergenceError, sample
+from skbayes_sg.inference.chains import KEPT, DivergenceError, sample
 from skbayes_sg.inference.checkpoints import identity
+from skbayes_sg.inference.moments import Moments
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.inference.tuning import (
     PILOT_SIZE,
@@ -55,7 +56,7 @@ class Run:
     burn_in: int
     thin: int
     limit: float  # largest stable step size
-    draws: np.ndarray = None
+    draws: object = None  # ndarray, or Moments where none are kept
     info: object = None  # SampleInfo
 
     def draw(self, estimator, model, sampler, tasks, seed, start=None, attempt=0):
@@ -81,11 +82,12 @@ class Run:
                 step_limit=self.limit,
                 storage=estimator.storage,
                 storage_dtype=estimator.storage_dtype,
+                keep=estimator.keep,
                 checkpoint=checkpoint,
                 resume=self.info.chains if self.info is not None else None,
                 n_jobs=estimator.n_jobs,
                 random_state=seed,
-                progress=bool(estimator.verbose),
+                progress=tasks.bar,
                 callback=tasks,
                 return_info=True,
             )
@@ -121,7 +123,9 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
 
     _default_sampler = "sgld-lm"
     _sampler_kinds = None
-    checkpoint = storage_dtype = None  # of classes that do not take these parameters
+    # Of classes that do not take these parameters:
+    checkpoint = storage_dtype = None
+    keep = "draws"
 
     @property
     def _posterior_temperature(self):
@@ -129,7 +133,19 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         return self.temperature
 
     def __sklearn_is_fitted__(self):
-        return hasattr(self, "samples_")
+        return hasattr(self, "samples_") or hasattr(self, "moments_")
+
+    def __getattr__(self, name):
+        # Whatever needs draws asks for this, and learns why there are none.
+        if name == "samples_" and "moments_" in vars(self):
+            raise AttributeError(
+                f"{type(self).__name__} has no samples_, and nothing that needs them: "
+                'keep="moments" and keep="variances" keep no draws. Fit it with '
+                'keep="draws"'
+            )
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}"
+        )
 
     def __getstate__(self):
         # The model refers to the training data, which a saved estimator does not carry.
@@ -151,6 +167,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         check_number("temperature", self.temperature, above=0)
         check_bool("noise_correction", self.noise_correction)
         check_bool("warm_start", self.warm_start)
+        check_option("keep", self.keep, KEPT)
         check_path("storage", self.storage)
         check_path("checkpoint", self.checkpoint)
         if self.checkpoint is not None:
@@ -187,13 +204,21 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         self.step_size_ = run.step_size
         self.batch_size_ = getattr(run.gradient, "batch_size", n_rows(model))
         self.burn_in_, self.thin_, self.n_iter_ = run.burn_in, run.thin, run.info.n_iter
-        self.samples_ = run.draws
-        weights = run.info.step_sizes
-        self.draw_weights_ = weights / weights.sum()
+        self._set_draws(run.draws, run.info.step_sizes)
         self.sampler_stats_ = run.info.stats
         self._run = None
         if self.warm_start and run.info.chains is not None:
             self._run = run
+
+    def _set_draws(self, draws, step_sizes):
+        """Set draws with their weights, or the moments of draws that are not kept."""
+        for name in ("samples_", "draw_weights_", "moments_"):
+            vars(self).pop(name, None)
+        if isinstance(draws, Moments):
+            self.moments_ = draws
+        else:
+            self.samples_ = draws
+            self.draw_weights_ = step_sizes / step_sizes.sum()
 
     def _first_run(self, model, sampler, seeds, tasks):
         """Choose what is "auto" and run the chains, with smaller steps if need be."""
@@ -298,7 +323,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
             draws = np.concatenate([self.samples_, draws], axis=1)[:, -self.n_draws :]
         self._stream = replace(stream, chains=info.chains, steps=steps)
         self._model, self._run = model, None
-        self.samples_, self.draw_weights_ = draws, steps / steps.sum()
+        self._set_draws(draws, steps)
         self.mode_, self.step_size_ = stream.where.mode, stream.step_size
         self.batch_size_, self.n_iter_ = n_rows(model), info.n_iter
         self.burn_in_, self.thin_ = 0, 1 if self.thin == "auto" else self.thin

@@ -22,8 +22,10 @@ from skbayes_sg._validation import (
     all_or_nothing,
     check_bool,
     check_integer,
+    check_magnitude,
     check_number,
     check_option,
+    check_precision,
     check_sample_weight,
 )
 from skbayes_sg.inference.factorization import (
@@ -272,6 +274,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
                 )
             y = column_or_1d(y, warn=True, dtype=np.float64)
             assert_all_finite(y, input_name="y")
+            check_magnitude("y", y, self.dtype, "measure it in larger units")
             check_consistent_length(users, y)
             weights = check_sample_weight(sample_weight, len(y))
             self.users_, users = encode(users)
@@ -348,14 +351,14 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         sampler = self._check_sampling()
         check_integer("n_factors", self.n_factors, at_least=1)
         check_bool("biases", self.biases)
+        check_option("dtype", self.dtype, ("float32", "float64"))
         if isinstance(self.noise_precision, str):
             check_option("noise_precision", self.noise_precision, ("learn",))
         else:
-            check_number("noise_precision", self.noise_precision, above=0)
+            check_precision("noise_precision", self.noise_precision, self.dtype)
         if self.noise_dof is not None:
             check_number("noise_dof", self.noise_dof, above=2)
         check_option("hyperparameters", self.hyperparameters, HYPERPARAMETERS)
-        check_option("dtype", self.dtype, ("float32", "float64"))
         shape, rate = _check_pair("precision_prior", self.precision_prior)
         check_number("precision_prior", shape, above=0)
         if not isinstance(rate, str) or rate != "auto":
@@ -464,11 +467,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         size = self._rating_batch_size(model.y.size)
         model = typed(model._replace(refresh_every=_refresh_every(model, size)))
         sampler = self._rating_sampler(model, sampler, size)
-        options = {
-            "temperature": self.temperature,
-            "n_jobs": self.n_jobs,
-            "progress": bool(self.verbose),
-        }
+        options = {"temperature": self.temperature, "n_jobs": self.n_jobs}
         if draws is None:
             rng = np.random.default_rng(seeds[0])
             draws = np.stack([random_start(model, rng) for _ in range(self.n_chains)])
@@ -478,7 +477,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
             if plain:
                 where = row_geometry(model, draws)
                 return draws, where._replace(coordinates=Identity())
-            return warm_up(model, draws, seeds[1], share, **options)
+            return warm_up(model, draws, seeds[1], share, progress=tasks.bar, **options)
 
         def attempt(share=1.0, found=None):
             draws, where = region(share) if found is None else found

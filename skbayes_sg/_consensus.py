@@ -1,5 +1,8 @@
 """Consensus Monte Carlo: shards of the data sampled apart, their draws merged."""
 
+import os
+
+import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state, get_tags
@@ -21,6 +24,7 @@ from skbayes_sg._validation import (
     check_option,
     check_sample_weight,
 )
+from skbayes_sg.inference.moments import Moments
 
 DRAWS_PER_PARAMETER = 10  # at the least, for the inverse of their covariance
 
@@ -46,7 +50,8 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
     estimator : estimator, default=None
         A logistic regression of this package, :class:`SGLDLogisticRegression` by
         default. Its `prior_variance` is that of the whole; its `schedule` must be
-        constant. Scale the columns before, not in each shard.
+        constant. With its ``keep="moments"`` the shards' Gaussians are merged, and no
+        draws travel. Scale the columns before, not in each shard.
     n_shards : int, default=4
         Shards into which `fit` splits the rows where it gets no `groups`, at random
         with equal shares of the classes.
@@ -68,7 +73,7 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
     estimators_ : list of estimator
         The fitted estimator of each shard, in order.
     samples_ : ndarray of shape (n_chains, n_draws, dim)
-        Merged draws.
+        Merged draws, where `estimator` keeps draws.
     coef_, intercept_, coef_std_, intercept_std_ : ndarray
         Posterior means and standard deviations, as of `estimator`.
     classes_ : ndarray of shape (n_classes,)
@@ -201,6 +206,8 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
                 f"estimator__schedule={estimator.schedule!r} weighs draws unequally; "
                 'it must be "constant"'
             )
+        if estimator.checkpoint is not None:
+            check_integer("random_state", self.random_state, at_least=0)
         return estimator
 
     def _estimator(self):
@@ -233,9 +240,14 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
             for number, (shard, seed) in enumerate(zip(shards, seeds, strict=True))
         )
         _check_agreement(fitted)
-        draws = merge_draws([shard.samples_ for shard in fitted], self.weighting)
         merged, whole = clone(estimator), vars(self)
-        merged.samples_, merged.draw_weights_ = draws, fitted[0].draw_weights_
+        if estimator.keep == "draws":
+            draws = [shard.samples_ for shard in fitted]
+            merged.samples_ = merge_draws(draws, self.weighting)
+            merged.draw_weights_ = fitted[0].draw_weights_
+        else:
+            moments = [shard.moments_ for shard in fitted]
+            merged.moments_ = merge_moments(moments, self.weighting)
         for name in ("classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(fitted[0], name):
                 whole.setdefault(name, getattr(fitted[0], name))
@@ -261,7 +273,7 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
         return self.estimator_.predict(X)
 
     def predict_proba(self, X):
-        """Return class probabilities, averaged over the merged draws.
+        """Return class probabilities, averaged over the merged posterior.
 
         Parameters
         ----------
@@ -316,15 +328,8 @@ def merge_draws(draws, weighting="auto"):
     """
     shape, dtype = draws[0].shape, draws[0].dtype
     draws = [shard.reshape(-1, shape[-1]).astype(np.float64) for shard in draws]
-    n, dim = draws[0].shape
-    if weighting == "auto":
-        weighting = "dense" if n >= DRAWS_PER_PARAMETER * dim else "diagonal"
-    if weighting == "dense" and n <= dim:
-        raise ValueError(
-            f'weighting="dense" needs more draws than the {dim} parameters, not {n}; '
-            'raise n_draws or use "diagonal"'
-        )
-    if weighting == "diagonal":
+    _check_spread([shard.var(axis=0) for shard in draws])
+    if not _is_dense(weighting, *draws[0].shape):
         weights = [1.0 / shard.var(axis=0) for shard in draws]
         total = sum(w * shard for w, shard in zip(weights, draws, strict=True))
         merged = total / sum(weights)
@@ -341,6 +346,58 @@ def merge_draws(draws, weighting="auto"):
     return merged.reshape(shape).astype(dtype)
 
 
+def merge_moments(moments, weighting="auto"):
+    """Return the `Moments` that `merge_draws` would give independent shards' draws.
+
+    Cov(theta) = (sum_s W_s)^-1 (sum_s W_s Cov(theta_s) W_s) (sum_s W_s)^-1
+    """
+    n = moments[0].n_draws * len(moments[0].mean)
+    means, covariances = zip(*(shard.pooled() for shard in moments), strict=True)
+    variances = [c if c.ndim == 1 else np.diagonal(c) for c in covariances]
+    _check_spread(variances)
+    if covariances[0].ndim == 1:
+        if weighting == "dense":
+            raise ValueError(
+                'weighting="dense" needs covariances, which keep="variances" of the '
+                'estimator does not have; use weighting="diagonal" or keep="moments"'
+            )
+        weights = [1.0 / v for v in variances]
+        mean = sum(w * m for w, m in zip(weights, means, strict=True)) / sum(weights)
+        return Moments(moments[0].n_draws, mean[None], 1.0 / sum(weights)[None])
+    unit = np.mean(np.sqrt(variances), axis=0)
+    scaled = [c / np.outer(unit, unit) for c in covariances]
+    if _is_dense(weighting, n, unit.size):
+        weights = [np.linalg.inv(c) for c in scaled]
+    else:
+        weights = [np.diag(1.0 / np.diagonal(c)) for c in scaled]
+    root = np.linalg.inv(sum(weights))
+    mean = root @ sum(w @ (m / unit) for w, m in zip(weights, means, strict=True))
+    inner = sum(w @ c @ w for w, c in zip(weights, scaled, strict=True))
+    covariance = np.outer(unit, unit) * (root @ inner @ root)
+    return Moments(moments[0].n_draws, (unit * mean)[None], covariance[None])
+
+
+def _check_spread(variances):
+    """Raise a ValueError if a parameter of a shard does not vary: it has no weight."""
+    for number, shard in enumerate(variances):
+        if not np.all(shard > 0.0):
+            raise ValueError(
+                f"the draws of shard {number} do not vary, so they cannot be weighted; "
+                "raise n_draws, or the step_size"
+            )
+
+
+def _is_dense(weighting, n, dim):
+    """Whether n draws of dim parameters are weighted by precision matrices."""
+    if weighting == "dense" and n <= dim:
+        raise ValueError(
+            f'weighting="dense" needs more draws than the {dim} parameters, not {n}; '
+            'raise n_draws or use "diagonal"'
+        )
+    many = n >= DRAWS_PER_PARAMETER * dim
+    return many if weighting == "auto" else weighting == "dense"
+
+
 def _with_share(estimator, n_shards, seed):
     """Return a clone whose prior is that of `estimator` to the power 1/n_shards."""
     return clone(estimator).set_params(
@@ -350,8 +407,12 @@ def _with_share(estimator, n_shards, seed):
 
 def _fit_shard(estimator, shard, number):
     """Fit one shard, and forget its data."""
+    if estimator.checkpoint is not None:
+        folder = os.path.join(estimator.checkpoint, f"shard-{number}")
+        estimator.set_params(checkpoint=folder)
     try:
-        estimator.fit(*(shard() if callable(shard) else shard))
+        with joblib.parallel_config("threading"):  # its chains stay where the data are
+            estimator.fit(*(shard() if callable(shard) else shard))
     except Exception as error:
         error.add_note(f"This was shard {number}.")
         raise

@@ -18,6 +18,7 @@ from skbayes_sg._validation import (
     check_number,
     check_sample_weight,
 )
+from skbayes_sg.inference.predictors import normal_points, predictor_moments
 from skbayes_sg.kernels.models import GLM, Logistic, Softmax
 from skbayes_sg.kernels.samplers import (
     BADODAB,
@@ -87,6 +88,13 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         One of `skbayes_sg.kernels.samplers.SAMPLERS`; None is the class's own.
     storage : path or None, default=None
         Folder for memory-mapped draws, where they are too many for memory.
+    keep : {"draws", "moments", "variances"}, default="draws"
+        What is kept of the draws. With "moments" none of them: their mean and
+        covariance are computed while the chains run, in memory that does not depend on
+        `n_draws`, and predictions average over the Gaussian with these. "variances"
+        does the same without correlations, for many parameters. What needs draws,
+        `samples_`, `predict_proba_samples`, `summary`, `ksd` and the like, is then an
+        error.
     warm_start : bool, default=False
         Go on from where the chains of the last fit ended: with the same data and
         settings as if they had not stopped, with others from their last draws. An
@@ -106,6 +114,11 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
     ----------
     samples_ : ndarray of shape (n_chains, n_draws, dim)
         Posterior draws. For each output, coefficients then intercept.
+    moments_ : Moments
+        With ``keep="moments"`` or "variances", in place of `samples_`: ``mean`` and
+        ``covariance`` of each chain's draws.
+    covariance_ : ndarray of shape (dim, dim) or (dim,)
+        Then, too: posterior covariance, or its diagonal, of what `samples_` would hold.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Posterior means of the coefficients.
     intercept_ : ndarray of shape (1,) or (n_classes,)
@@ -161,6 +174,7 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         class_weight=None,
         sampler=None,
         storage=None,
+        keep="draws",
         warm_start=False,
         checkpoint=None,
         n_jobs=None,
@@ -183,6 +197,7 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         self.class_weight = class_weight
         self.sampler = sampler
         self.storage = storage
+        self.keep = keep
         self.warm_start = warm_start
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
@@ -252,6 +267,11 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
             The fitted estimator.
         """
         sampler = self._check_parameters()
+        if self.keep != "draws":
+            raise ValueError(
+                f"keep={self.keep!r} is not for partial_fit, which holds the draws of "
+                'its last n_draws calls; use keep="draws"'
+            )
         if total_samples is not None:
             check_integer("total_samples", total_samples, at_least=1)
         first = not hasattr(self, "classes_")
@@ -330,9 +350,17 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         return np.empty(0) if weights is None else weights
 
     def _set_moments(self):
-        draws, weights = self._flat_draws(), self._flat_weights()
-        mean = weights @ draws
-        sd = np.sqrt(weights @ (draws - mean) ** 2)
+        vars(self).pop("covariance_", None)
+        if hasattr(self, "moments_"):
+            mean, self.covariance_ = self.moments_.pooled()
+            variances = self.covariance_
+            if variances.ndim == 2:
+                variances = np.diagonal(variances)
+            sd = np.sqrt(variances)
+        else:
+            draws, weights = self._flat_draws(), self._flat_weights()
+            mean = weights @ draws
+            sd = np.sqrt(weights @ (draws - mean) ** 2)
         p = self.n_features_in_
         shape = (-1, p + int(self.fit_intercept))
         self.coef_ = mean.reshape(shape)[:, :p]
@@ -361,6 +389,18 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
 
     def _probabilities(self, X):
         """Yield probabilities, (draws, n_samples, n_classes), and draw weights."""
+        gaussian = hasattr(self, "moments_")
+        predictors = self._gaussian_predictors if gaussian else self._drawn_predictors
+        for eta, weights in predictors(X):
+            if eta.shape[1] == 1:
+                positive = expit(eta[:, 0])
+                probabilities = np.stack([1 - positive, positive], axis=-1)
+            else:
+                probabilities = np.moveaxis(softmax(eta, axis=1), 1, 2)
+            yield probabilities, weights
+
+    def _drawn_predictors(self, X):
+        """Yield predictors of draws, (draws, outputs, n_samples), and their weights."""
         draws, weights = self._flat_draws(), self._flat_weights()
         p = self.n_features_in_
         for first in range(0, len(draws), DRAWS_AT_ONCE):
@@ -369,16 +409,23 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
             eta = np.stack([X @ coef.T for coef in np.moveaxis(theta[..., :p], 1, 0)])
             if self.fit_intercept:
                 eta += theta[..., p].T[:, None, :]
-            eta = np.moveaxis(eta, 2, 0)  # (draws, outputs, n_samples)
-            if eta.shape[1] == 1:
-                positive = expit(eta[:, 0])
-                probabilities = np.stack([1 - positive, positive], axis=-1)
-            else:
-                probabilities = np.moveaxis(softmax(eta, axis=1), 1, 2)
-            yield probabilities, weights[first : first + DRAWS_AT_ONCE]
+            eta = np.moveaxis(eta, 2, 0)
+            yield eta, weights[first : first + DRAWS_AT_ONCE]
+
+    def _gaussian_predictors(self, X):
+        """Yield the same of points of the Gaussian that has the posterior's moments."""
+        mean = self.coef_
+        if self.fit_intercept:
+            mean = np.column_stack([mean, self.intercept_])
+        eta, root = predictor_moments(X, mean, self.covariance_, self.fit_intercept)
+        points = normal_points(len(mean))
+        for first in range(0, len(points), DRAWS_AT_ONCE):
+            z = points[first : first + DRAWS_AT_ONCE]
+            shift = np.tensordot(z, root, axes=(1, 2))  # (points, n_samples, outputs)
+            yield np.moveaxis(eta + shift, 2, 1), np.full(len(z), 1 / len(points))
 
     def predict_proba(self, X):
-        """Return class probabilities, averaged over the posterior draws.
+        """Return class probabilities, averaged over the posterior.
 
         Parameters
         ----------
@@ -410,9 +457,9 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         proba : ndarray of shape (n_chains, n_draws, n_samples, n_classes)
             Probabilities in the order of `classes_`.
         """
-        X = self._validated(X)
+        X, shape = self._validated(X), self.samples_.shape[:2]
         parts = np.concatenate([p for p, _ in self._probabilities(X)])
-        return parts.reshape(*self.samples_.shape[:2], *parts.shape[1:])
+        return parts.reshape(*shape, *parts.shape[1:])
 
     def predict(self, X):
         """Return the most probable class of each sample.

@@ -9,7 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg._callbacks import with_callbacks
 from skbayes_sg._mlp_base import BaseMLP, Uncertainty
-from skbayes_sg._validation import all_or_nothing, check_sample_weight
+from skbayes_sg._validation import (
+    all_or_nothing,
+    check_magnitude,
+    check_sample_weight,
+)
 from skbayes_sg.kernels.models.mlp_outputs import Categorical, GaussianNoise
 from skbayes_sg.kernels.samplers import (
     BADODAB,
@@ -431,6 +435,7 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
             X, y = self._validate(X, y, reset=first, multi_output=True, y_numeric=True)
             weights = check_sample_weight(sample_weight, len(y))
             targets = np.asarray(y, np.float64).reshape(len(y), -1)
+            check_magnitude("y", targets, np.float64, "measure it in larger units")
             if first:
                 self.y_mean_ = np.average(targets, axis=0, weights=weights)
                 spread = np.average(

@@ -7,16 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
-from threadpoolctl import threadpool_limits
 
 from skbayes_sg._base import BaseSGMCMC, Run
 from skbayes_sg._callbacks import FitTasks
 from skbayes_sg._design import as_rows
 from skbayes_sg._validation import (
     check_integer,
-    check_number,
     check_option,
     check_path,
+    check_precision,
 )
 from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.networks import (
@@ -27,7 +26,9 @@ from skbayes_sg.inference.networks import (
     random_weights,
     starting_precision,
     train,
+    training_length,
 )
+from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.coordinates import Diagonal, Identity
 from skbayes_sg.kernels.gradients import GRADIENTS
 from skbayes_sg.kernels.models.mlp import MLP, network_outputs
@@ -148,7 +149,7 @@ class BaseMLP(BaseSGMCMC):
         if isinstance(self.weight_precision, str):
             check_option("weight_precision", self.weight_precision, ("gamma",))
         else:
-            check_number("weight_precision", self.weight_precision, above=0)
+            check_precision("weight_precision", self.weight_precision, self.dtype)
         if self.preconditioner == "dense":
             raise ValueError(
                 "preconditioner='dense' is not for networks, whose weights are too "
@@ -165,17 +166,19 @@ class BaseMLP(BaseSGMCMC):
         return sampler, hidden
 
     def _validate(self, X, *y, reset=True, **options):
-        return validate_data(
-            self,
-            X,
-            *y,
-            accept_sparse="csr",
-            accept_large_sparse=False,
-            dtype=np.dtype(self.dtype),
-            order="C",
-            reset=reset,
-            **options,
-        )
+        # What single precision cannot hold is an error, and no warning beside it.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return validate_data(
+                self,
+                X,
+                *y,
+                accept_sparse="csr",
+                accept_large_sparse=False,
+                dtype=np.dtype(self.dtype),
+                order="C",
+                reset=reset,
+                **options,
+            )
 
     def _fit_network(self, X, y, weights, n_outputs, goes_on=False):
         """Draw from the posterior of the weights; y is encoded."""
@@ -188,7 +191,7 @@ class BaseMLP(BaseSGMCMC):
         weights = np.empty(0) if weights is None else weights
         model = self._build_model(X, y, weights, [X.shape[1], *hidden, n_outputs])
         # Chains are what runs in parallel.
-        with threadpool_limits(1, user_api="blas"), FitTasks(self) as tasks:
+        with one_blas_thread(), FitTasks(self) as tasks:
             self._sample_network(model, sampler, goes_on or self.warm_start, tasks)
         self.n_samples_seen_ = seen
         self.layer_sizes_ = [int(size) for size in model.sizes]
@@ -218,22 +221,24 @@ class BaseMLP(BaseSGMCMC):
         thetas = self._last_draws(model) if goes_on else None
         rounds = ROUNDS if thetas is None else ()
         if thetas is None:
+            burn_in, thin = self._lengths(model, size)
+            steps = training_length(model, size) + burn_in + self.n_draws * thin
+            tasks.bar.expect(self.n_chains * steps)
             if model.learns_precision:
                 model = typed(model._replace(precision=starting_precision(model, rng)))
             starts = [random_weights(model, rng) for _ in range(self.n_chains)]
-            settings = self._settings(seeds.spawn(1)[0], "training")
+            settings = self._settings(seeds.spawn(1)[0], "training", tasks)
             thetas = train(model, np.stack(starts), size, **settings)
         gradient, mode = self._build_gradient(model, size, thetas[0]), thetas[0]
         if "mode" in gradient._fields:
             thetas = np.tile(mode, (self.n_chains, 1))
         size = getattr(gradient, "batch_size", n_rows(model))
         h, spent = accurate_step(sampler, 0.0, TOLERANCE), 0
-        burn_in, thin = automatic_network_lengths(model, size)
-        burn_in = burn_in if self.burn_in == "auto" else self.burn_in
+        burn_in, thin = self._lengths(model, size)
         for length in filter(None, (int(share * burn_in) for share in rounds)):
             where, _ = self._units(model, size, thetas, sampler, h, rng)
             parts, seed = (model, sampler, gradient, where), seeds.spawn(1)[0]
-            thetas = self._leave_modes(*parts, h, thetas, length, spent, seed)
+            thetas = self._leave_modes(*parts, h, thetas, length, spent, seed, tasks)
             spent += length
         where, noise = self._units(model, size, thetas, sampler, h, rng)
         stream = seeds.spawn(1)[0]
@@ -246,13 +251,21 @@ class BaseMLP(BaseSGMCMC):
                 noise=noise,
                 step_size=h,
                 burn_in=burn_in - spent,
-                thin=thin if self.thin == "auto" else self.thin,
+                thin=thin,
                 limit=stable_step(sampler),
             )
             run.draw(self, model, sampler, tasks, stream, thetas, attempt)
             return run
 
         return self._retried(draw, h if self.step_size == "auto" else self.step_size)
+
+    def _lengths(self, model, size):
+        """Return burn-in and thinning."""
+        burn_in, thin = automatic_network_lengths(model, size)
+        return (
+            burn_in if self.burn_in == "auto" else self.burn_in,
+            thin if self.thin == "auto" else self.thin,
+        )
 
     def _units(self, model, size, thetas, sampler, h, rng):
         """Return where the chains are, and the variance of gradients in its units."""
@@ -268,7 +281,7 @@ class BaseMLP(BaseSGMCMC):
         return Whereabouts(thetas[0], coordinates, reach), unit**2 * variance
 
     def _leave_modes(
-        self, model, sampler, gradient, where, h, thetas, length, spent, seed
+        self, model, sampler, gradient, where, h, thetas, length, spent, seed, tasks
     ):
         """Return where the chains from `thetas` are after `length` steps.
 
@@ -289,19 +302,19 @@ class BaseMLP(BaseSGMCMC):
                 coordinates=where.coordinates,
                 scale=where.theta_sd,
                 step_limit=stable_step(sampler),
-                **self._settings(seed, f"burn-in-{spent}-attempt-{attempt}"),
+                **self._settings(seed, f"burn-in-{spent}-attempt-{attempt}", tasks),
             )
 
         h = h if self.step_size == "auto" else self.step_size
         return self._retried(run, h)[:, 0, : where.mode.size]
 
-    def _settings(self, seed, name):
+    def _settings(self, seed, name, tasks):
         """Return settings of a run before the main one, which has files of its own."""
         folder = self.checkpoint
         return {
             "checkpoint": None if folder is None else os.path.join(folder, name),
             "n_jobs": self.n_jobs,
-            "progress": bool(self.verbose),
+            "progress": tasks.bar,
             "random_state": seed,
         }
 

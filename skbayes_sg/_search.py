@@ -92,7 +92,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : estimator
         An estimator of this package, or a :class:`~sklearn.pipeline.Pipeline` that ends
-        in one.
+        in one. It must keep its draws. Its `checkpoint` is that of the refit.
     param_grid : dict or list of dict, default=None
         Candidates, as for :class:`~sklearn.model_selection.GridSearchCV`: parameter
         names, ``"step__step_size"`` for the step of a pipeline, and lists of values.
@@ -232,6 +232,9 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
             seeds = check_random_state(self.random_state).randint(2**31, size=2)
             seed, refit_seed = seeds.tolist()
             base = _seeded(self.estimator, seed)
+            last, prefix = last_step(base)
+            if last.checkpoint is not None:  # candidates would overwrite one another's
+                base.set_params(**{f"{prefix}checkpoint": None})
             candidates, n_iter = self._plan(base, X, y, params)
             self.n_candidates_ = len(candidates)
             self.cv_results_ = self._run(base, candidates, n_iter, X, y, params)
@@ -261,6 +264,11 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
             raise TypeError(f"ksd_params={self.ksd_params!r} must be None or a dict")
         check_integer("max_draws", self._ksd_params["max_draws"], at_least=2)
         last, _ = last_step(self.estimator)
+        if last.keep != "draws":
+            raise ValueError(
+                f"keep={last.keep!r} of the estimator leaves no draws to compare; use "
+                'keep="draws" in a search, and what you like in a fit with the result'
+            )
         check_integer("n_draws", last.n_draws, at_least=1)
         check_auto("thin", last.thin, check_integer, at_least=1)
         check_auto("burn_in", last.burn_in, check_integer, at_least=0)
@@ -507,7 +515,8 @@ def _evaluate(
         estimator.set_params(**clone(candidate, safe=False))
         last, _ = last_step(estimator)
         last._memory = memory
-        estimator.fit(X, y, **params)
+        with joblib.parallel_config("threading"):  # its chains stay where the data are
+            estimator.fit(X, y, **params)
         result["fit_time"] = time.perf_counter() - start
         result["n_iter"] = last.n_iter_
         result["ksd"], result["ksd_floor"] = last.ksd(**ksd_params)

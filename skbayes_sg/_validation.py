@@ -126,7 +126,36 @@ def check_sample_weight(sample_weight, n_samples):
         raise ValueError("sample_weight must be finite and not negative")
     if not weights.any():
         raise ValueError("sample_weight is zero for every sample; one must be positive")
+    check_magnitude("sample_weight", weights, np.float32, "divide all of them")
     return weights
+
+
+def largest_of(dtype):
+    """Return the largest number whose square is far from overflow."""
+    return 1e-6 * math.sqrt(float(np.finfo(dtype).max))
+
+
+def check_precision(name, value, dtype):
+    """Return a positive number that is of use to computations in `dtype`."""
+    check_number(name, value, above=0)
+    largest = largest_of(dtype)
+    if not 1 / largest <= value <= largest:
+        raise ValueError(
+            f"{name}={value!r} is beyond {dtype}; it must be between {1 / largest:.2g} "
+            f"and {largest:.2g}"
+        )
+    return value
+
+
+def check_magnitude(name, values, dtype, remedy):
+    """Raise a ValueError for numbers whose squares, summed over rows, may overflow."""
+    values = np.asarray(values)
+    largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
+    if largest > largest_of(dtype):
+        raise ValueError(
+            f"{name} holds values up to {largest:.3g}, too large for "
+            f"{np.dtype(dtype).name}; {remedy}"
+        )
 
 
 @contextlib.contextmanager

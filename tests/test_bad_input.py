@@ -103,6 +103,8 @@ PARAMETERS = [
     ("sampler", "nuts"),
     ("sampler", SGLD),
     ("sampler", NotASampler()),
+    ("keep", "all"),
+    ("keep", None),
     ("warm_start", "no"),
     ("n_jobs", 0),
     ("n_jobs", 1.5),
@@ -116,6 +118,8 @@ PARAMETERS = [
     ("activation", None),
     ("weight_precision", 0.0),
     ("weight_precision", "wide"),
+    ("weight_precision", 1e300),
+    ("weight_precision", 1e-300),
     ("dtype", "float16"),
     ("dtype", float),
     ("storage", 3),
@@ -183,6 +187,8 @@ DATA = {
     "negative weight": (X, Y, -np.ones(20), "sample_weight"),
     "NaN weight": (X, Y, np.full(20, np.nan), "sample_weight"),
     "zero weights": (X, Y, np.zeros(20), "sample_weight"),
+    "huge weights": (X, Y, np.full(20, 1e300), "sample_weight holds values up to 1e"),
+    "huge X": (1e200 * X, Y, None, "X .*too large"),
     "short weights": (X, Y, np.ones(19), "sample_weight"),
     "text weights": (X, Y, ["a"] * 20, "sample_weight"),
     "NaN in CSR": (sparse.csr_array(replaced(0, 0, np.nan)), Y, None, "NaN"),
@@ -202,6 +208,12 @@ def test_data(make, case):
     with pytest.raises((ValueError, TypeError), match=words):
         model.fit(bad_X, bad_y, sample_weight=weight)
     assert_untouched(model)
+
+
+@pytest.mark.parametrize("make", [m for m in NETWORKS if "Regressor" in m.__name__])
+def test_huge_targets(make):
+    with pytest.raises(ValueError, match="^y holds values up to .*larger units"):
+        make().fit(X, 1e200 * X[:, 0])
 
 
 def test_unknown_class_weight():

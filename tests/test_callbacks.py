@@ -1,7 +1,10 @@
 """scikit-learn's callbacks follow a fit and may end it."""
 
+import re
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from skbayes_sg import (
@@ -33,6 +36,18 @@ class Recorder:
 
     def teardown(self, estimator, context):
         self.events.append("teardown")
+
+
+OTHERS = [
+    (
+        SGHMCClassifierMLP((5,), n_draws=50, thin=20, burn_in=20, random_state=0),
+        load_iris(return_X_y=True),
+    ),
+    (
+        SGBPMFRecommender(3, n_draws=50, thin=20, random_state=0),
+        make_ratings(30, 20, 300, random_state=0),
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -68,27 +83,32 @@ def test_a_callback_ends_a_fit(data):
     assert model.predict_proba(data[0]).shape == (200, 2)
 
 
-@pytest.mark.parametrize(
-    ("estimator", "data"),
-    [
-        (
-            SGHMCClassifierMLP((5,), n_draws=50, thin=20, burn_in=20, random_state=0),
-            load_iris(return_X_y=True),
-        ),
-        (
-            SGBPMFRecommender(3, n_draws=50, thin=20, random_state=0),
-            make_ratings(30, 20, 300, random_state=0),
-        ),
-    ],
-    ids=["network", "recommender"],
-)
+@pytest.mark.parametrize(("estimator", "data"), OTHERS, ids=["network", "recommender"])
 def test_callbacks_of_other_estimators(estimator, data):
     recorder = Recorder(limit=20)
-    estimator.set_callbacks(recorder).fit(*data)
+    estimator = clone(estimator).set_callbacks(recorder).fit(*data)
     assert recorder.events.count("iterations") >= 20
     assert recorder.events[-2:] == ["fit", "teardown"]
     assert 1 <= estimator.samples_.shape[1] < 50
     assert len(estimator.predict(data[0])) == len(data[1])
+
+
+@pytest.mark.parametrize(("estimator", "data"), OTHERS, ids=["network", "recommender"])
+def test_one_bar_for_all_runs_of_a_fit(estimator, data, capfd):
+    """Training, warm-up and burn-in have a part in it."""
+    clone(estimator).set_params(verbose=1).fit(*data)
+    lines = capfd.readouterr().err.splitlines()
+    lines = [line for line in lines if line.startswith("sampling")]
+    done, total = np.array(
+        [
+            [int(word) for word in re.findall(r"(\d+) of (\d+) it", line)[0]]
+            for line in lines
+        ]
+    ).T
+    assert (np.diff(done) > 0).all() and (np.diff(total) >= 0).all()
+    assert done[-1] == total[-1] and "100 %" in lines[-1]
+    if hasattr(estimator, "hidden_layer_sizes"):  # known beforehand
+        assert len(set(total)) == 1 and len(lines) <= 10
 
 
 def test_no_callbacks_after_a_failure(data):

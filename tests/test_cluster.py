@@ -4,10 +4,13 @@ import os
 import signal
 import threading
 import time
+from functools import partial
 
 import joblib
 import numpy as np
 import pytest
+from joblib.parallel import get_active_backend
+from sklearn.base import clone
 
 from skbayes_sg import (
     ConsensusClassifier,
@@ -19,6 +22,7 @@ from skbayes_sg.datasets import make_logistic
 from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.models import GaussianMean
 from skbayes_sg.kernels.samplers import SGLD
+from tests.test_runs import ESTIMATORS
 
 distributed = pytest.importorskip("distributed")
 cloudpickle = pytest.importorskip("cloudpickle")
@@ -69,15 +73,32 @@ def test_chains(client, sent):
     assert sum(size >= MODEL.y.nbytes for size in sent) == 1
 
 
-def test_estimators(client):
-    X, y = make_logistic(500, 3, random_state=0)
-    inner = SGLDLogisticRegression(n_draws=20, n_chains=2, random_state=0)
-    alone = inner.fit(X, y).samples_.copy()
-    merged = ConsensusClassifier(inner, n_shards=2, random_state=0)
-    expected = merged.fit(X, y).samples_.copy()
+@pytest.mark.parametrize("family", ESTIMATORS)
+def test_estimators(client, family):
+    estimator, data = ESTIMATORS[family]
+    alone = clone(estimator).fit(*data).samples_
     with joblib.parallel_config("dask"):
-        assert np.array_equal(alone, inner.fit(X, y).samples_)
-        assert np.array_equal(expected, merged.fit(X, y).samples_)
+        assert np.array_equal(alone, clone(estimator).fit(*data).samples_)
+
+
+def shard(k):
+    """Return a shard, read where it is sampled: there its chains stay."""
+    assert "Dask" not in type(get_active_backend()[0]).__name__
+    X, y = make_logistic(500, 3, random_state=k)
+    return X, y
+
+
+@pytest.mark.parametrize("keep", ["draws", "moments"])
+def test_shards(client, sent, keep):
+    inner = SGLDLogisticRegression(n_draws=20, n_chains=2, keep=keep)
+    merged = ConsensusClassifier(inner, random_state=0)
+    shards = [partial(shard, k) for k in range(3)]
+    alone = merged.fit_shards(shards)
+    expected = alone.coef_.copy(), alone.coef_std_.copy()
+    with joblib.parallel_config("dask"):
+        again = merged.fit_shards(shards)
+    assert np.array_equal(expected, (again.coef_, again.coef_std_))
+    assert not sent
 
 
 def test_candidates_of_a_search(client, sent):

@@ -1,6 +1,10 @@
 """Scikit-learn's own checks, for every estimator of the package."""
 
-from sklearn.utils.estimator_checks import parametrize_with_checks
+import pytest
+from sklearn.utils.estimator_checks import (
+    check_dataframe_column_names_consistency,
+    parametrize_with_checks,
+)
 
 from skbayes_sg import (
     SGHMCClassifierMLP,
@@ -26,16 +30,22 @@ def not_to_the_last_digit(estimator):
     return {f"check_sample_weight_equivalence_on_{n}_data": reason for n in names}
 
 
-@parametrize_with_checks(
-    [
-        SGLDLogisticRegression(n_draws=50, n_chains=2),
-        SGMCMCLogisticRegression(n_draws=50, n_chains=2),
-        SGHMCLogisticRegression(n_draws=50, n_chains=2),
-        SGNHTLogisticRegression(n_draws=50, n_chains=2),
-        SGHMCClassifierMLP((10,), **SHORT),
-        SGHMCRegressorMLP((10,), **SHORT),
-    ],
-    expected_failed_checks=not_to_the_last_digit,
-)
+ESTIMATORS = [
+    SGLDLogisticRegression(n_draws=50, n_chains=2),
+    SGMCMCLogisticRegression(n_draws=50, n_chains=2),
+    SGHMCLogisticRegression(n_draws=50, n_chains=2),
+    SGNHTLogisticRegression(n_draws=50, n_chains=2),
+    SGHMCClassifierMLP((10,), **SHORT),
+    SGHMCRegressorMLP((10,), **SHORT),
+]
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=not_to_the_last_digit)
 def test_sklearn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_column_names(estimator):
+    """A check of scikit-learn that is not among those above."""
+    check_dataframe_column_names_consistency(type(estimator).__name__, estimator)

@@ -238,6 +238,13 @@ def test_bad_parameters(parameters, words):
     assert not [name for name in vars(model) if name.endswith("_")]
 
 
+@pytest.mark.parametrize("keep", ["draws", "moments", "variances"])
+def test_draws_that_do_not_vary_cannot_be_weighted(keep):
+    model = quick(estimator=SGLDLogisticRegression(n_draws=1, n_chains=1, keep=keep))
+    with pytest.raises(ValueError, match="shard 0 do not vary.*raise n_draws"):
+        model.fit(X, Y)
+
+
 def test_bad_shards():
     model = quick()
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):

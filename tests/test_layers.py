@@ -149,3 +149,41 @@ def test_planted_import_is_caught(module, source):
 )
 def test_proper_import_passes(module, source):
     assert violations(f"{PACKAGE}.{module}", source) == []
+
+
+def forbidden(source):
+    """Return what a module must not do: unpickle, or start threads in a chain."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.keyword) and node.arg in ("parallel", "allow_pickle"):
+            if not (isinstance(node.value, ast.Constant) and node.value.value is False):
+                found.append(node.arg)
+        if isinstance(node, ast.Import):
+            found += [name.name for name in node.names if name.name in UNPICKLERS]
+        if isinstance(node, ast.ImportFrom) and node.module in UNPICKLERS:
+            found.append(node.module)
+        if isinstance(node, ast.Attribute) and node.attr in ("prange", "read_pickle"):
+            found.append(node.attr)
+    return found
+
+
+UNPICKLERS = ("pickle", "cloudpickle", "dill", "shelve", "marshal", "skops")
+
+
+@pytest.mark.parametrize(("module", "path"), list(modules()))
+def test_nothing_is_unpickled_and_no_chain_starts_threads(module, path):
+    assert forbidden(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "from pickle import loads",
+        "np.load(path, allow_pickle=True)",
+        "@njit(parallel=True)\ndef f():\n    pass",
+        "for i in numba.prange(3):\n    pass",
+    ],
+)
+def test_planted_danger_is_caught(source):
+    assert len(forbidden(source)) == 1

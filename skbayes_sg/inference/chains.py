@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import joblib
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from skbayes_sg.inference.checkpoints import Checkpoint, identity, restore, snapshot
 from skbayes_sg.inference.cluster import shared
 from skbayes_sg.inference.curvature import curvature_diagonal
 from skbayes_sg.inference.moments import Sums, add_draws, init_sums, moments_of
-from skbayes_sg.inference.progress import Progress
+from skbayes_sg.inference.progress import Bar, Progress
+from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.engine import run_chain
 from skbayes_sg.kernels.minibatch import INDEX
@@ -53,6 +53,7 @@ RUNAWAY = 100.0  # posterior sds, or starting distances, that no chain may excee
 MAX_BYTES = 4 * 2**30  # of draws held in memory
 BUFFERED = 8  # draws on their way to storage of another type
 KEPT = "draws", "moments", "variances"
+COMPONENTS = "model", "sampler", "gradient", "schedule", "coordinates"
 
 
 class DivergenceError(ArithmeticError):
@@ -66,6 +67,7 @@ class SampleInfo(NamedTuple):
     ----------
     step_sizes : ndarray of shape (n_draws,)
         The step size at each recorded draw; weights for averages where steps vary.
+        Empty where no draws are kept.
     gradient_variance : ndarray of shape (n_chains, n_parameters)
         Variance of the estimated gradient in the sampler's coordinates, measured during
         burn-in; NaN where nothing was measured.
@@ -242,8 +244,9 @@ def sample(
         Chains at a time, as threads. The draws do not depend on it.
     random_state : int, SeedSequence or None
         Seed; every chain gets a stream of its own.
-    progress : bool, default=False
-        Show a progress bar, with step size and log posterior (from a part of the rows).
+    progress : bool or Bar, default=False
+        Show a progress bar, with step size and log posterior (from a part of the rows);
+        or go on with one that is shown, for several runs.
     callback : callable, optional
         Called as ``callback(done, total)`` with the iterations of all chains, from time
         to time and from any of their threads, one at a time. A true answer ends the run
@@ -327,15 +330,19 @@ def sample(
     control = _Control(n_chains)
     blas = _one_blas_thread(n_jobs, n_chains)
     total = (plan.n_iter - plan.begin) * n_chains
-    with Progress(total, "sampling", progress, callback) as bar, blas:
+    shown = nullcontext(progress) if isinstance(progress, Bar) else Bar(progress)
+    with shown as shown, blas:
+        bar = Progress(total, shown, callback)
         try:
-            common = shared(plan, n_jobs)
-            results = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
-                joblib.delayed(_run_one)(
-                    common, c, (positions[c], seeds[c], draws[c]), control, bar
+            own = list(zip(positions, seeds, draws, strict=True))
+            if n_chains == 1:  # nothing is gained elsewhere
+                results = [_run_one(plan, 0, own[0], control, bar)]
+            else:
+                common = shared(plan, n_jobs)
+                results = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
+                    joblib.delayed(_run_one)(common, c, own[c], control, bar)
+                    for c in range(n_chains)
                 )
-                for c in range(n_chains)
-            )
         except BaseException as error:
             control.cancelled = True
             control.wait()
@@ -356,7 +363,7 @@ def sample(
     if not return_info:
         return draws
     info = SampleInfo(
-        step_sizes=plan.weights(0, plan.n_kept(t)),
+        step_sizes=plan.weights(0, plan.n_kept(t) if keep == "draws" else 0),
         gradient_variance=variances,
         stats=[end.stats for end in results],
         n_iter=t,
@@ -369,7 +376,10 @@ def _check_keep(keep, model, n_chains, storage):
     if keep not in KEPT:
         raise ValueError(f"keep={keep!r} is not one of {', '.join(map(repr, KEPT))}")
     if keep != "draws" and storage is not None:
-        raise ValueError(f"storage={storage!r} is for draws; keep={keep!r} has none")
+        raise ValueError(
+            f"storage={storage!r} is for draws, of which keep={keep!r} has none; set "
+            "one of the two"
+        )
     dim = n_recorded(model)
     n_bytes = 8 * n_chains * dim**2
     if keep == "moments" and n_bytes > MAX_BYTES:
@@ -485,6 +495,8 @@ def _run_one(plan, c, own, control, bar):
     """
     position, seed, draws = own
     control.running.add(c)
+    # Arrays from another process may be written to: another type, compiled anew.
+    plan = plan._replace(**{name: typed(getattr(plan, name)) for name in COMPONENTS})
     try:
         chain, target = _new_chain(plan, position, seed)
         t = plan.begin
@@ -569,10 +581,11 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
             add_draws(chain.sums, buffer, plan.weights(kept, kept + done))
             kept += done
         elif converts and not summed and done > 0:
-            draws[kept : kept + done] = buffer[:done]
+            _convert(buffer[:done], draws[kept : kept + done])
             kept += done
         bar.update(stop - t, **(monitor.facts(stop) if monitor else {}))
-        t, chunk = stop, max(1, min(2 * chunk, int(chunk * CHUNK_SECONDS / elapsed)))
+        in_time = int((stop - t) * CHUNK_SECONDS / elapsed)
+        t, chunk = stop, max(1, min(2 * chunk, in_time))
         control.done[c] = t
         if plan.checkpoint is not None and (
             t == plan.n_iter or time.monotonic() - saved > CHECKPOINT_SECONDS
@@ -583,6 +596,18 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
     if summed and rest > 0:
         add_draws(chain.sums, buffer[:rest], plan.weights(kept, kept + rest))
     return t
+
+
+def _convert(draws, out):
+    """Write draws to `out`, whose type may be too small for them."""
+    with np.errstate(over="ignore"):
+        out[...] = draws
+    if not np.isfinite(out).all():
+        raise ValueError(
+            f"storage_dtype={out.dtype.name!r} holds numbers up to "
+            f"{np.finfo(out.dtype).max:.3g}, and a draw has {np.abs(draws).max():.3g}; "
+            "use a larger type"
+        )
 
 
 class _Monitor:
@@ -654,7 +679,11 @@ def _starts(plan, start, n_chains):
 
 
 def _one_blas_thread(n_jobs, n_chains):
-    """Keep BLAS from starting threads of its own under chains that run in parallel."""
+    """Keep BLAS from starting threads of its own under chains that run in parallel.
+
+    Not by `threadpool_limits`, which looks for libraries at each call: an interrupt in
+    that moment is lost, since it falls into a callback from C.
+    """
     if n_chains > 1 and joblib.effective_n_jobs(n_jobs) > 1:
-        return threadpool_limits(1, user_api="blas")
+        return one_blas_thread()
     return nullcontext()

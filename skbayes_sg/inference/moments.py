@@ -17,7 +17,7 @@ class Moments(NamedTuple):
     Attributes
     ----------
     n_draws : int
-        Draws of each chain.
+        Draws of each chain; the fewest, where a callback ended the run.
     mean : ndarray of shape (n_chains, dim)
         Their mean, weighted by step sizes where these vary.
     covariance : ndarray of shape (n_chains, dim, dim) or (n_chains, dim)

@@ -74,7 +74,7 @@ def random_weights(model, rng):
 
 def train(model, starts, batch_size, **options):
     """Maximise log p from each of `starts` by Adam; return (n_chains, d)."""
-    n_iter = max(MIN_TRAINING, EPOCHS * n_rows(model) // batch_size)
+    n_iter = training_length(model, batch_size)
     draws = sample(
         # Learnt without noise, precisions would rise until all weights are zero.
         model._replace(learns_precision=False),
@@ -89,6 +89,11 @@ def train(model, starts, batch_size, **options):
         **options,
     )
     return draws[:, 0, : starts.shape[1]]
+
+
+def training_length(model, batch_size):
+    """Return the steps of training."""
+    return max(MIN_TRAINING, EPOCHS * n_rows(model) // batch_size)
 
 
 def network_units(model, batch_size, thetas, sampler, h, rng, temperature=1.0):

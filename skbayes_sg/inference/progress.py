@@ -1,35 +1,24 @@
-"""A progress bar that several threads may advance."""
+"""A progress bar that several threads may advance, over one run of chains or more."""
 
 import sys
 import threading
+import time
 
 
-class Progress:
-    """A bar over `total` iterations; silent unless `enabled`.
+class Bar:
+    """What is shown of the iterations of all runs of a fit; nothing unless `enabled`.
 
     In a terminal or a notebook it is drawn by tqdm, where that is installed. Elsewhere,
-    in logs, it is a line per tenth. `callback(done, total)`, if given, is called too; a
-    true answer of it sets `stopped`.
+    in logs, it is a line per tenth.
     """
 
-    def __init__(self, total, label, enabled, callback=None):
-        self.total, self.label, self.enabled = total, label, enabled
-        self.callback, self.stopped = callback, False
-        self._done, self._lock, self._bar = 0, threading.Lock(), None
-
-    def __reduce__(self):
-        """Pickle as a silent bar: another process has nothing to draw on."""
-        return Progress, (self.total, self.label, False)
+    def __init__(self, enabled, label="sampling"):
+        self.enabled, self.label = enabled, label
+        self.done, self.begun, self.total = 0, 0, 0
+        self._bar, self._facts, self._start = None, {}, time.monotonic()
 
     def __enter__(self):
-        """Show the bar."""
-        notebook = "ipykernel" in sys.modules
-        if self.enabled and (notebook or sys.stderr.isatty()):
-            try:
-                from tqdm.auto import tqdm
-            except ImportError:
-                return self
-            self._bar = tqdm(total=self.total, desc=self.label, unit="it")
+        """Show the bar, when the first run begins."""
         return self
 
     def __exit__(self, *error):
@@ -37,22 +26,77 @@ class Progress:
         if self._bar is not None:
             self._bar.close()
 
+    def expect(self, total):
+        """Say beforehand how many iterations all runs together will take, if known."""
+        self.total = max(self.total, int(total))
+
+    def begin(self, total):
+        """Begin a run of `total` iterations."""
+        self.begun += total
+        self.expect(self.begun)
+        if self._bar is None:
+            self._bar = self._drawn()
+        else:
+            self._bar.total = self.total
+
+    def _drawn(self):
+        """Return a new bar of tqdm, None where there is nothing to draw on."""
+        notebook = "ipykernel" in sys.modules
+        if self.enabled and (notebook or sys.stderr.isatty()):
+            try:
+                from tqdm.auto import tqdm
+            except ImportError:
+                return None
+            return tqdm(total=self.total, desc=self.label, unit="it")
+        return None
+
+    def advance(self, count, facts):
+        """Advance by `count` iterations; `facts` are shown beside them from now on."""
+        before, self.done = self.done, self.done + count
+        self._facts = facts or self._facts
+        if self._bar is not None:
+            self._bar.set_postfix(self._facts, refresh=False)
+            self._bar.update(count)
+        elif self.enabled and 10 * before // self.total < 10 * self.done // self.total:
+            left = self.total - self.done
+            seconds = (time.monotonic() - self._start) * left / self.done
+            words = [
+                f"{self.label}: {100 * self.done // self.total} %",
+                f"{self.done} of {self.total} iterations",
+                f"{seconds:.0f} s left",
+                *(f"{name} = {value}" for name, value in self._facts.items()),
+            ]
+            print(", ".join(words), file=sys.stderr, flush=True)
+
+
+class Progress:
+    """Iterations of one run, shown by a `Bar`.
+
+    `callback(done, total)`, if given, is called too; a true answer of it sets
+    `stopped`.
+    """
+
+    def __init__(self, total, bar, callback=None):
+        self.total, self.bar, self.callback = total, bar, callback
+        self.stopped = False
+        self._done, self._lock = 0, threading.Lock()
+        bar.begin(total)
+
+    def __reduce__(self):
+        """Pickle as a silent one: another process has nothing to draw on."""
+        return Progress, (self.total, Bar(False))
+
+    @property
+    def enabled(self):
+        """Whether anything is shown."""
+        return self.bar.enabled
+
     def update(self, count, **facts):
         """Advance by `count` iterations; `facts` are shown beside them."""
         if not self.enabled and self.callback is None:
             return
         with self._lock:
-            before, self._done = self._done, self._done + count
+            self._done += count
             if self.callback is not None and self.callback(self._done, self.total):
                 self.stopped = True
-            if self._bar is not None:
-                self._bar.set_postfix(facts or None, refresh=False)
-                self._bar.update(count)
-            elif self.enabled:
-                self._log(before, facts)
-
-    def _log(self, before, facts):
-        if 10 * before // self.total < 10 * self._done // self.total:
-            words = [f"{self.label}: {100 * self._done // self.total} %"]
-            words += [f"{name} = {value}" for name, value in facts.items()]
-            print(", ".join(words), file=sys.stderr, flush=True)
+            self.bar.advance(count, facts)

@@ -4,9 +4,9 @@ from contextlib import nullcontext
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from threadpoolctl import threadpool_limits
 
 from skbayes_sg.inference.chains import make_target
+from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.gradients import Full
 from skbayes_sg.kernels.ops import parameter_dtype, prepare, typed
@@ -26,7 +26,7 @@ def posterior_scores(model, thetas, gradient=None, *, temperature=1.0, n_jobs=No
     thetas = np.array(thetas, parameter_dtype(model), order="C")
     starts = range(0, len(thetas), BLOCK_SIZE)
     threaded = effective_n_jobs(n_jobs) > 1
-    with threadpool_limits(1, user_api="blas") if threaded else nullcontext():
+    with one_blas_thread() if threaded else nullcontext():
         parts = Parallel(n_jobs=n_jobs, prefer="threads")(
             delayed(_score_block)(
                 model, gradient, temperature, thetas[start : start + BLOCK_SIZE], start

@@ -1,6 +1,7 @@
 """Chains: reproducibility, chunks, threads, divergence, interruption, storage."""
 
 import os
+import pickle
 import re
 import signal
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from skbayes_sg import DivergenceError, sample
 from skbayes_sg.inference import chains
+from skbayes_sg.kernels import ops
 from skbayes_sg.kernels.coordinates import Dense, Diagonal
 from skbayes_sg.kernels.gradients import Full, Minibatch
 from skbayes_sg.kernels.models import GLM, GaussianMean, Logistic
@@ -41,6 +43,23 @@ def test_same_draws_for_any_n_jobs_and_backend(model):
     assert np.array_equal(alone, draw(model, n_jobs=4))
     with joblib.parallel_config("loky"):
         assert np.array_equal(alone, draw(model, n_jobs=2))
+
+
+def test_what_comes_from_another_process_is_not_compiled_anew(model, monkeypatch):
+    """A pickled array comes back as one that may be written to, which is another type.
+
+    Its code would be other code, and round in other ways.
+    """
+
+    def n_compiled():
+        return sum(len(entry.signatures) for entry in ops.COMPILED)
+
+    here, before = draw(model, n_jobs=2), n_compiled()
+    monkeypatch.setattr(
+        chains, "shared", lambda plan, n_jobs: pickle.loads(pickle.dumps(plan))
+    )
+    assert np.array_equal(here, draw(model, n_jobs=2))
+    assert n_compiled() == before
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1e-5, 10.0])
@@ -182,6 +201,8 @@ def test_progress(model, capsys, monkeypatch, tqdm, terminal):
     out, err = capsys.readouterr()
     assert out == ""
     assert "100%" in err if tqdm and terminal else "sampling: 100 %" in err
+    if not (tqdm and terminal):
+        assert re.search(r"1680 of 1680 iterations, 0 s left, step = 0.1, log", err)
     # SGLD with h = 0.1; log p = -1/2 sum_i (y_i - mu)' P (y_i - mu), about -900.
     assert re.search(r"step( = |=)0.1, log posterior( = |=)-\d+", err)
     draw(model)

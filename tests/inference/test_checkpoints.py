@@ -10,8 +10,15 @@ import time
 import joblib
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
-from skbayes_sg import SGLDLogisticRegression, sample
+from skbayes_sg import (
+    SGBPMFRecommender,
+    SGHMCClassifierMLP,
+    SGLDLogisticRegression,
+    sample,
+)
+from skbayes_sg.datasets import make_ratings
 from skbayes_sg.inference import chains
 from skbayes_sg.inference.checkpoints import identity
 from skbayes_sg.kernels.gradients import SAGA, SVRG, Full, Minibatch
@@ -142,11 +149,26 @@ def test_warm_start_goes_on_bit_by_bit():
     assert np.isfinite(other).all() and len(other[0]) == 60
 
 
+def long_fit(kind, seconds, checkpoint):
+    """Return the draws of a fit that takes so long, about, when all is compiled."""
+    common = dict(n_chains=2, random_state=0, checkpoint=checkpoint)
+    if kind == "logistic":
+        settings = dict(n_draws=1000, thin=int(100 * seconds), gradient="full")
+        return classifier(**common, **settings).fit(*data()).samples_
+    if kind == "network":
+        settings = dict(n_draws=50, burn_in=2000, thin=int(600 * seconds))
+        network = SGHMCClassifierMLP((8,), **common, **settings)
+        return network.fit(*load_iris(return_X_y=True)).samples_
+    settings = dict(n_draws=50, burn_in=500, thin=int(500 * seconds))
+    recommender = SGBPMFRecommender(3, **common, **settings)
+    return recommender.fit(*make_ratings(40, 30, 600, random_state=0)).samples_
+
+
 KILL = """
 import sys
 import numpy as np
 from skbayes_sg.inference import chains
-from tests.inference.test_checkpoints import classifier, data
+from tests.inference.test_checkpoints import long_fit
 
 chains.CHECKPOINT_SECONDS = chains.CHUNK_SECONDS = 0.02
 run_chain, count = chains.run_chain, []
@@ -160,37 +182,46 @@ def announced(*args):
 
 
 chains.run_chain = announced
-model = classifier(n_draws=1000, thin=100, gradient="full", checkpoint=sys.argv[1])
-np.save(sys.argv[2], model.fit(*data()).samples_)
+kind, seconds, folder = sys.argv[1:]
+np.save(f"{folder}.npy", long_fit(kind, float(seconds), folder))
 """
 
 
 @pytest.mark.parametrize(
-    "n_kills", [2, pytest.param(10, marks=pytest.mark.long)], ids=["few", "many"]
+    ("kind", "n_kills"),
+    [
+        ("logistic", 2),
+        *[
+            pytest.param(kind, 10, marks=pytest.mark.long)
+            for kind in ("logistic", "network", "recommender")
+        ],
+    ],
 )
-def test_killed_runs_end_with_the_same_draws(tmp_path, n_kills):
+def test_killed_runs_end_with_the_same_draws(tmp_path, kind, n_kills):
     """The process is killed at random moments, one after the other in one run."""
+    longest = 0.4  # seconds from the first step to a kill
+    seconds = 1.5 * longest * n_kills
 
     def start(folder):
-        script = [sys.executable, "-c", KILL, str(tmp_path / folder)]
         process = subprocess.Popen(
-            [*script, str(tmp_path / f"{folder}.npy")], stdout=subprocess.PIPE
+            [sys.executable, "-c", KILL, kind, str(seconds), str(tmp_path / folder)],
+            stdout=subprocess.PIPE,
         )
         process.stdout.readline()  # the first chain begins
         process.stdout.close()
         return process
 
     assert start("whole").wait() == 0
-    moments, times = np.random.default_rng(0), []
+    moments, ends = np.random.default_rng(0), []
     for _ in range(n_kills):
         process = start("killed")
-        time.sleep(moments.uniform(0.0, 1.0 / n_kills))
+        time.sleep(moments.uniform(0.0, longest))
         process.kill()
-        times.append(process.wait())
-    assert times.count(-signal.SIGKILL) > 0
+        ends.append(process.wait())
+    assert ends == [-signal.SIGKILL] * n_kills
     assert start("killed").wait() == 0
     whole, killed = (np.load(tmp_path / f"{name}.npy") for name in ("whole", "killed"))
-    assert np.array_equal(whole, killed)
+    assert np.isfinite(whole).all() and np.array_equal(whole, killed)
 
 
 @pytest.mark.parametrize("warm_start", [False, True])
