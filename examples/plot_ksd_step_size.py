@@ -8,8 +8,10 @@ kernel Stein discrepancy (KSD) sees both and is lowest for h = 0.1; the effectiv
 size (ESS) sees only the first, and calls the most biased chain the best.
 
 This is the illustration in section 4 of Nemeth and Fearnhead (2021), with four times
-as many steps: at theirs, the Monte Carlo error of h = 0.1 is as large as the bias of
-h = 1.
+as many steps. At their 10,000, the Monte Carlo error of h = 0.1 is about as large as
+the bias of h = 1, and its KSD the lower one for 66 of 100 random seeds. Other kernels
+hardly help: with c from 0.1 to 5 and beta from -0.1 to -0.99, joint or per dimension,
+V- or U-statistic, it is lower for 14 to 51 of 60 seeds.
 """
 
 import matplotlib.pyplot as plt

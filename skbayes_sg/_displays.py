@@ -109,14 +109,16 @@ class KSDSearchDisplay:
                 f"param={param!r} must be a parameter for which every candidate has a "
                 f"number; the grid holds {sorted(search.best_params_)}"
             )
+        order = np.argsort(results["iter"], kind="stable")  # of curves, in the legend
+        labels = _curve_labels(results, param)
         display = cls(
-            column.data,
-            results["ksd"],
-            results["ksd_floor"],
-            results["ess"],
-            labels=_curve_labels(results, param),
+            column.data[order],
+            results["ksd"][order],
+            results["ksd_floor"][order],
+            results["ess"][order],
+            labels=[labels[i] for i in order],
             connect=not results["iter"].any(),  # halving leaves gaps
-            best_index=search.best_index_,
+            best_index=int(np.flatnonzero(order == search.best_index_)[0]),
             name=param,
         )
         return display.plot(axes)

@@ -108,7 +108,9 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         them. Burn-in comes on top: as set, or a tenth where it is "auto".
     ksd_params : dict, default=None
         Arguments of the estimator's `ksd`, for instance ``{"batch_size": 1000}`` to
-        estimate gradients instead of computing them from all rows.
+        estimate gradients instead of computing them from all rows. Their errors may
+        make ``statistic="u"`` negative, most of all for the widest draws, which would
+        win: leave it at "v", to which they add.
     n_jobs : int, default=None
         Candidates at a time, on any backend of joblib. The results do not depend on
         it.

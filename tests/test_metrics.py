@@ -374,6 +374,8 @@ def test_gaussian_example_at_the_length_of_the_paper():
     """All 10,000 draws: h = 0.1 is best on average and in most of the seeds.
 
     It won in 66 of 100 seeds, so 20 seeds give 13.2 on average with an error of 2.1.
+    With gradient noise added as h nu, as printed, the kernel that favours it most
+    (c = 1 and beta = -0.9, per dimension) lets it win in 51 of 60, whitened in 45.
     """
     ksd = discrepancies(gaussian_chains(10_000))
     assert ksd.mean(axis=0).argmin() == 2

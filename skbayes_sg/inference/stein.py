@@ -5,6 +5,7 @@ float64 arrays of shape (n_draws, dim).
 """
 
 import math
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -60,14 +61,8 @@ def stein_pairs(draws, scores, c, beta, *, per_dimension=False, n_jobs=None):
         return kernel(points, start, BLOCK_SIZE, (unit * c) ** 2, beta)
 
     starts = range(0, len(x), BLOCK_SIZE)
-    n_threads = min(effective_n_jobs(n_jobs), len(starts))
     with one_blas_thread():
-        if n_threads == 1:
-            sums = [block(start) for start in starts]
-        else:
-            # joblib asks its threads every 10 ms: longer than a thousand draws take.
-            with ThreadPoolExecutor(n_threads) as pool:
-                sums = list(pool.map(block, starts))
+        sums = _in_threads(block, starts, effective_n_jobs(n_jobs))
     return 2 * unit ** (2 - 2 * beta) * np.sum(sums, axis=0)
 
 
@@ -80,6 +75,33 @@ def stein_thin(draws, scores, m, c, beta):
         indices[n_chosen] = np.argmin(objective)
         add_column(x, s, indices[n_chosen], c**2, beta, objective)
     return indices
+
+
+def _in_threads(function, arguments, n_threads):
+    """Return ``function(argument)`` for each, computed by this and other threads.
+
+    A thousand draws take some milliseconds: less than joblib waits between two looks at
+    its threads, and so little that starting one thread less shows.
+    """
+    waiting, results = iter(arguments), {}
+
+    def work():
+        for argument in waiting:
+            results[argument] = function(argument)
+
+    n_others = min(n_threads, len(arguments)) - 1
+    if n_others < 1:
+        work()
+    else:
+        with ThreadPoolExecutor(n_others) as pool:
+            others = [pool.submit(work) for _ in range(n_others)]
+            try:
+                work()
+            finally:
+                deque(waiting, maxlen=0)  # after an error nothing is left to others
+            for other in others:
+                other.result()
+    return [results[argument] for argument in arguments]
 
 
 def _unit(scores_size, draws_size):

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import time
 
 import numba
 import numpy as np
@@ -11,6 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from skbayes_sg.inference.stein import (
     BLOCK_SIZE,
+    _in_threads,
     stein_diagonal,
     stein_pairs,
     stein_thin,
@@ -58,6 +60,21 @@ def test_threads_change_no_bit(rng, per_dimension):
     )
     np.testing.assert_array_equal(one, two)
     np.testing.assert_array_equal(one, all_cores)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_errors_in_threads_are_raised_and_end_the_work(n_threads):
+    done = []
+
+    def fail(item):
+        done.append(item)
+        if item < 3:
+            raise ArithmeticError(item)
+        time.sleep(0.001)
+
+    with pytest.raises(ArithmeticError):
+        _in_threads(fail, range(1000), n_threads)
+    assert len(done) < 900
 
 
 @pytest.mark.parametrize(("scale", "offset"), [(1e4, 0), (1e-4, 0), (1, 1e4)])
