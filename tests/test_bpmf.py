@@ -319,6 +319,20 @@ def test_units_of_the_ratings_do_not_matter(model, ratings):
     np.testing.assert_allclose(scaled.predict(X), 1e4 * model.predict(X), rtol=0.05)
 
 
+@pytest.mark.parametrize("value", [100.0, 5000.0])
+def test_a_rating_far_out_is_taken_for_noise(value, model, ratings):
+    X, y = ratings
+    y = np.where(np.arange(len(y)) == 17, value, y)
+    far = quick(rating_range=(1, 5)).fit(X, y)
+    others = (X != X[17]).all(axis=1)  # those of another user and of another item
+    mean, sd = far.predict(X[others], return_std=True)
+    expected, expected_sd = model.predict(X[others], return_std=True)
+    assert np.corrcoef(mean, expected)[0, 1] > 0.97
+    assert sd.mean() == pytest.approx(expected_sd.mean(), rel=0.1)
+    own = far.predict(X[17:18], return_std=True)[1]
+    assert own > 10 * sd.max()
+
+
 # Unknown labels
 def test_unknown_labels_get_the_prior_with_a_larger_std(model, ratings):
     X, y = ratings
@@ -567,5 +581,9 @@ def test_draws_in_a_file(ratings, tmp_path):
 
 
 def test_too_large_a_step_is_a_named_error(ratings):
-    with pytest.raises(DivergenceError, match="step_size=50"):
+    with pytest.raises(DivergenceError, match="step_size=50") as error:
         quick(step_size=50.0).fit(*ratings)
+    assert "y holds" not in str(error.value)
+    X, y = ratings
+    with pytest.raises(DivergenceError, match="step_size=50.*y holds 500,"):
+        quick(step_size=50.0).fit(X, np.where(np.arange(len(y)) == 17, 500.0, y))
