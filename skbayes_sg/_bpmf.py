@@ -350,6 +350,40 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         scores = factor_scores(self._model, draws) / self.temperature
         return kernel_stein_discrepancy(thetas, scores, n_jobs=n_jobs, **options)
 
+    def summary(self, *, prob=0.94, parameters=None):
+        """Table of the posterior and of how well the chains explored it.
+
+        Factors turn from draw to draw, and another way in every chain, so that their
+        averages mean nothing and their chains never agree. By default only the noise
+        is shown, which does not turn.
+
+        Parameters
+        ----------
+        prob : float, default=0.94
+            Probability of the highest density interval.
+        parameters : list of str, default=None
+            Names of the parameters to show, None for the precisions of the noise.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            One row per parameter: ``mean``, ``sd``, the bounds of the interval
+            (``hdi_3%`` and ``hdi_97%`` by default), effective sample size ``ess``,
+            ``rhat``, and the Monte Carlo error of the mean ``mcse``.
+        """
+        check_is_fitted(self)
+        if parameters is None:
+            names = self._parameter_names()
+            noise = [name for name in names if name.startswith("noise")]
+            fixed = not isinstance(self.noise_precision, str)
+            parameters = noise[int(fixed) : len(noise) if self.noise_dof else 1]
+            if not parameters:
+                raise ValueError(
+                    "parameters=None shows the noise, which was not learnt; name those "
+                    f"to show, such as {names[self.n_factors]!r}"
+                )
+        return super().summary(prob=prob, parameters=parameters)
+
     def _check_parameters(self):
         """Validate the parameters; return the sampler."""
         sampler = self._check_sampling()
@@ -600,7 +634,11 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         kinds = ("mean", "precision")
         names += [f"{k} of {z}[{f}]" for z in sides[0] for k in kinds for f in entries]
         names += ["noise precision"]
-        names += [f"noise[{label}]" for labels in sides[1] for label in labels]
+        names += [
+            f"noise of {letter}[{label}]"
+            for letter, labels in zip(*sides, strict=True)
+            for label in labels
+        ]
         n_links = (self.samples_.shape[-1] - len(names)) // q
         for g in range(n_links):
             side, k = ("U", g) if g < p else ("V", g - p)

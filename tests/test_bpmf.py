@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import ndtr
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
 from sklearn.model_selection import (
     GridSearchCV,
@@ -214,6 +215,23 @@ def test_attributes(model, ratings):
     assert model.n_features_in_ == 2
     assert len(model._parameter_names()) == model.samples_.shape[-1]
     assert model.n_iter_ == model.burn_in_ + 50 * model.thin_
+
+
+def test_summary_shows_what_does_not_turn(ratings):
+    # Factors of two chains never agree, which would be a warning.
+    model = quick(n_factors=2, n_draws=3).fit(*ratings)
+    n, names = len(model.users_) + len(model.items_), model._parameter_names()
+    assert len(set(names)) == len(names)
+    with pytest.warns(ConvergenceWarning, match="noise"):  # three draws
+        table = model.summary()
+    assert list(table.index) == names[-1 - n :]
+    expected = model.samples_.mean(axis=(0, 1))[-1 - n :]
+    np.testing.assert_allclose(table["mean"], expected, rtol=1e-6)
+    model.set_params(noise_precision=1.0)
+    with pytest.warns(ConvergenceWarning, match="noise"):
+        assert list(model.summary().index) == names[-n:]
+    with pytest.raises(ValueError, match="parameters=None.*'U"):
+        model.set_params(noise_dof=None).summary()
 
 
 def test_same_seed_same_draws_for_any_number_of_threads(model, ratings):
