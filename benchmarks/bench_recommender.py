@@ -1,15 +1,17 @@
 """Matrix factorisation: error against seconds, and what an iteration costs.
 
     python benchmarks/bench_recommender.py [--quick] [--only peers|paper|growth]
+                                           [--ratings N]
 
-peers   root mean square error on fold u1 of MovieLens 100K (all five without --quick)
+peers   root mean square error on the five folds of MovieLens 100K (u1 with --quick)
         against seconds of sampling, with SMURFF's Gibbs sampler (noise precision 1.5,
         which suits it best) and myFM, on two threads each where they have them. Time to
         compile and to load is left out of all.
 paper   the setting of Nemeth & Fearnhead (2021), section 6.3: 100,000 SGLD iterations,
         d = 20, alpha = 3, minibatches of a tenth; beside a fixed loop in numpy.
-growth  generated ratings: time of an iteration with lazy and with eager steps, memory,
-        and the error against the generating truth.
+growth  generated ratings of 10,000 items by 100,000 users: memory, the error against
+        the generating truth, and time of an iteration with lazy and with eager steps.
+        A million ratings; ten million (--ratings 10000000) take some ten minutes.
 
 MovieLens is read from the folder SKBAYES_SG_DATA, or downloaded.
 """
@@ -28,6 +30,7 @@ from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.samplers import LazyLangevin, LeimkuhlerMatthews
 
 N_THREADS = 2
+SECONDS = 1, 2, 3, 4, 6, 8, 12, 16  # at which errors are printed
 
 
 def rmse(predicted, y):
@@ -41,13 +44,13 @@ def seconds_of(function):
 
 
 def our_curve(X, X_test, y, y_test, **settings):
-    """Return seconds and error after each tenth of the draws.
+    """Return seconds and error after each tenth of the draws, and the coverage.
 
     Draws come at equal times after warm-up and burn-in, whose share is measured by a
     fit that keeps one draw only.
     """
     settings = dict(random_state=0, n_jobs=N_THREADS, **settings)
-    one = SGBPMFRecommender(n_draws=1, **settings)
+    one = SGBPMFRecommender(**{**settings, "n_draws": 1})
     one.fit(X, y)  # compiles
     first, _ = seconds_of(lambda: one.fit(X, y))
     model = SGBPMFRecommender(**settings)
@@ -59,7 +62,8 @@ def our_curve(X, X_test, y, y_test, **settings):
         part.draw_weights_ = np.full(k, 1 / k)
         seconds = first + (last - first) * (k - 1) / (n - 1)
         curve.append((seconds, rmse(part.predict(X_test), y_test)))
-    return curve
+    low, high = model.predict_interval(X_test, 0.9).T
+    return curve, float(np.mean((low <= y_test) & (y_test <= high)))
 
 
 def smurff_curve(X, X_test, y, y_test, n_burn, n_sweeps):
@@ -125,31 +129,59 @@ def time_to(curve, level):
     """Return the seconds after which the error stays at `level` or below."""
     late = [seconds for seconds, error in curve if error > level]
     reached = [seconds for seconds, _ in curve if not late or seconds > late[-1]]
-    return f"{reached[0]:6.1f} s" if reached else "   never"
+    return reached[0] if reached else np.inf
 
 
-def against_peers(quick):
-    finals = []
+def error_at(curve, seconds):
+    """Return the error of what was there after some seconds."""
+    errors = [error for when, error in curve if when <= seconds]
+    return errors[-1] if errors else np.nan
+
+
+def fold_curves(fold, quick):
+    """Return the curves of all contenders on a fold, and the coverage of ours."""
+    bunch = fetch_movielens_100k(fold=fold)
+    test = bunch.test_fold == 0
+    X, y = bunch.data, bunch.target
+    parts = X[~test], X[test], y[~test], y[test]
+    features = {
+        "user_features": (np.unique(X[:, 0]), bunch.user_features),
+        "item_features": (np.unique(X[:, 1]), bunch.item_features),
+    }
+    length = {"n_draws": 20} if quick else {}
+    curves, coverages = {}, {}
+    for name, settings in (("ours", {}), ("ours, features", features)):
+        if not (quick and settings):
+            found = our_curve(*parts, **length, **settings)
+            curves[name], coverages[name] = found
+    for name, function in (("SMURFF", smurff_curve), ("myFM", myfm_curve)):
+        try:
+            curves[name] = function(*parts, 20, 80 if quick else 400)
+        except ImportError:
+            print(f"{name} is not installed")
+    return curves, coverages
+
+
+def against_peers(quick, _):
+    all_curves, coverages = [], []
     for fold in (1,) if quick else range(1, 6):
-        X, X_test, y, y_test = fetch_movielens_100k(fold=fold, return_X_y=True)
-        parts = X, X_test, y, y_test
-        curves = {"ours": our_curve(*parts)}
-        for name, function in (("SMURFF", smurff_curve), ("myFM", myfm_curve)):
-            try:
-                curves[name] = function(*parts, 20, 150 if quick else 400)
-            except ImportError:
-                print(f"{name} is not installed")
-        best = curves["ours"][-1][1]
-        finals.append([curve[-1][1] for curve in curves.values()])
-        print(f"fold u{fold}: seconds until the error is at most")
-        levels = sorted({0.92, 0.91, 0.905, round(best + 0.002, 4), best}, reverse=True)
-        print(f"{'':8}", *(f"{level:>8.4f}" for level in levels), "   final  seconds")
+        curves, coverage = fold_curves(fold, quick)
+        all_curves.append(curves)
+        coverages.append(coverage)
+        level = curves["ours"][-1][1] + 0.002
+        print(f"fold u{fold}: error after so many seconds; seconds until {level:.4f}")
+        print(f"{'':14}", *(f"{s:6d}" for s in SECONDS), " until  final  seconds")
         for name, curve in curves.items():
-            times = (time_to(curve, level) for level in levels)
-            print(f"{name:8}", *times, f"{curve[-1][1]:8.4f} {curve[-1][0]:8.1f}")
-    if len(finals) > 1:
-        means = zip(curves, np.mean(finals, axis=0), strict=True)
-        print("all folds:", ", ".join(f"{name} {mean:.4f}" for name, mean in means))
+            errors = (f"{error_at(curve, s):6.4f}" for s in SECONDS)
+            row = (
+                f"{time_to(curve, level):6.2f} {curve[-1][1]:6.4f} {curve[-1][0]:8.2f}"
+            )
+            print(f"{name:14}", *errors, row)
+    print("means of the folds: final error, seconds of a fit, 90 % intervals cover")
+    for name in curves:
+        ends = np.mean([curves[name][-1] for curves in all_curves], axis=0)
+        share = np.mean([c[name] for c in coverages]) if name in coverage else np.nan
+        print(f"{name:14} {ends[1]:6.4f} {ends[0]:8.2f} {share:8.3f}")
 
 
 def numpy_loop(X, y, n_iter, batch_size, h=1e-4, alpha=3.0, d=20):
@@ -171,9 +203,9 @@ def numpy_loop(X, y, n_iter, batch_size, h=1e-4, alpha=3.0, d=20):
             x += 0.5 * h * g + np.sqrt(h, dtype=np.float32) * noise
 
 
-def paper_setting(quick):
+def paper_setting(quick, _):
     X, X_test, y, y_test = fetch_movielens_100k(fold=1, return_X_y=True)
-    n_iter = 10_000 if quick else 100_000
+    n_iter = 3000 if quick else 100_000
     model = SGBPMFRecommender(
         n_factors=20,
         biases=False,
@@ -204,28 +236,36 @@ def paper_setting(quick):
     print(f"({1e3 * loop / n_loop:.2f} ms); error {error:.4f} of plain SGLD, alpha = 3")
 
 
-def growth(quick):
-    sizes = (10_000, 2_000, 300_000) if quick else (100_000, 10_000, 10_000_000)
+def growth(quick, n_ratings):
+    sizes = (10_000, 2_000, 200_000) if quick else (100_000, 10_000, n_ratings)
     seconds, (X, y, truth) = seconds_of(
         lambda: make_ratings(*sizes, random_state=0, return_truth=True)
     )
     print(f"{sizes[0]} users, {sizes[1]} items, {sizes[2]} ratings: {seconds:.0f} s")
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    n = 20 if quick else 10
+    before = peak_memory()
     fitted = SGBPMFRecommender(
-        n_factors=10, n_draws=n, burn_in=20, thin=5, n_chains=1, random_state=0
+        n_factors=10, n_draws=20, n_chains=1, random_state=0, thin=5, burn_in=50
     )
+    small = make_ratings(50, 40, 500, random_state=0)
+    copy.copy(fitted).set_params(n_draws=1).fit(*small)  # compiles
     seconds, model = seconds_of(lambda: fitted.fit(X, y))
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"default fit, {n} draws: {seconds:.0f} s, {1e-6 * (after - before):.1f} GB")
+    print(
+        f"full gradients, 20 draws: {seconds:.1f} s, {peak_memory() - before:.1f} GB "
+        f"beside the {before:.1f} GB of the data and all else"
+    )
     against_truth(model, X, truth)
     print("milliseconds per iteration, between draws of the hyperparameters:")
     print(f"{'ratings':>8} {'lazy':>9} {'eager':>9}")
     width = fitted.n_factors + 1
-    for size in (100, 1000, 10_000):
+    for size in (100, 1000) if quick else (100, 1000, 10_000):
         lazy = iteration_time(fitted, LazyLangevin(width), size, (50, 550))
         eager = iteration_time(fitted, LeimkuhlerMatthews(), size, (20, 120))
         print(f"{size:8d} {1e3 * lazy:9.4f} {1e3 * eager:9.4f}")
+
+
+def peak_memory():
+    """Return the most memory that the process has had, in GB."""
+    return 1e-6 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def against_truth(model, X, truth, n=100_000):
@@ -275,8 +315,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="seconds, not minutes")
     parser.add_argument("--only", choices=PARTS)
+    parser.add_argument("--ratings", type=int, default=1_000_000, help="of growth")
     arguments = parser.parse_args()
     for name, part in PARTS.items():
         if arguments.only in (None, name):
-            print(f"-- {name}")
-            part(arguments.quick)
+            print(f"-- {name}", flush=True)
+            part(arguments.quick, arguments.ratings)

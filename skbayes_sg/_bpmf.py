@@ -28,6 +28,7 @@ from skbayes_sg._validation import (
     check_precision,
     check_sample_weight,
 )
+from skbayes_sg.inference.chains import DivergenceError
 from skbayes_sg.inference.factorization import (
     WARM_UP_SAMPLER,
     automatic_row_lengths,
@@ -39,6 +40,7 @@ from skbayes_sg.inference.factorization import (
     row_geometry,
     theta_of,
     warm_up,
+    with_noise,
     with_retries,
 )
 from skbayes_sg.inference.optimize import find_mode
@@ -55,6 +57,8 @@ from skbayes_sg.kernels.rows import CSRRows
 from skbayes_sg.kernels.samplers import LazyLangevin, LeimkuhlerMatthews
 from skbayes_sg.metrics import kernel_stein_discrepancy
 
+OUTER_SHARE = 0.01  # of the ratings on each side, whose distances may mean nothing
+FAR_OUT = 10.0  # sds from the others, of a rating that an error names
 START_SD = 0.3  # of factors, in units of the square root of the ratings' sd
 MAX_FULL = 10_000_000  # ratings up to which the full gradient is the cheapest
 LAZY_SHARE = 0.04  # of all rows; lazy steps pay where a minibatch touches fewer
@@ -129,8 +133,8 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         Folder for memory-mapped draws; they are held in memory by default.
     checkpoint : path, default=None
         Folder to which draws and chains are written every few seconds. The same fit
-        with a folder that is there goes on where a killed one ended, to the same draws.
-        Needs an integer `random_state`.
+        with a folder that is there makes the warm-up again and goes on where a killed
+        one ended, to the same draws. Needs an integer `random_state`.
     warm_start : bool, default=False
         Go on with the chains of the last fit, or from its last draws if the ratings
         have changed but not users and items. Keep the draws made so far on an
@@ -286,7 +290,10 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
             model = self._build_model(users, items, y, weights)
             if last is not None and not self._continues(*last, model):
                 last = None
-            self._sample_factors(model, sampler, None if last is None else last[2])
+            try:
+                self._sample_factors(model, sampler, None if last is None else last[2])
+            except DivergenceError as error:
+                raise DivergenceError(f"{error}{_far_out(y)}") from error
         return self
 
     def fit_matrix(self, R):
@@ -345,6 +352,40 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         thetas = np.stack([theta_of(self._model, draw) for draw in draws])
         scores = factor_scores(self._model, draws) / self.temperature
         return kernel_stein_discrepancy(thetas, scores, n_jobs=n_jobs, **options)
+
+    def summary(self, *, prob=0.94, parameters=None):
+        """Table of the posterior and of how well the chains explored it.
+
+        Factors turn from draw to draw, and another way in every chain, so that their
+        averages mean nothing and their chains never agree. By default only the noise
+        is shown, which does not turn.
+
+        Parameters
+        ----------
+        prob : float, default=0.94
+            Probability of the highest density interval.
+        parameters : list of str, default=None
+            Names of the parameters to show, None for the precisions of the noise.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            One row per parameter: ``mean``, ``sd``, the bounds of the interval
+            (``hdi_3%`` and ``hdi_97%`` by default), effective sample size ``ess``,
+            ``rhat``, and the Monte Carlo error of the mean ``mcse``.
+        """
+        check_is_fitted(self)
+        if parameters is None:
+            names = self._parameter_names()
+            noise = [name for name in names if name.startswith("noise")]
+            fixed = not isinstance(self.noise_precision, str)
+            parameters = noise[int(fixed) : len(noise) if self.noise_dof else 1]
+            if not parameters:
+                raise ValueError(
+                    "parameters=None shows the noise, which was not learnt; name those "
+                    f"to show, such as {names[self.n_factors]!r}"
+                )
+        return super().summary(prob=prob, parameters=parameters)
 
     def _check_parameters(self):
         """Validate the parameters; return the sampler."""
@@ -414,7 +455,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         ]
         Z = [self._features_of(0, self.users_), self._features_of(1, self.items_)]
         columns = sp.csc_array(sp.block_diag(Z), dtype=dtype)
-        variance = float(np.var(y)) or 1.0
+        variance = _typical_variance(y)
         # Factors have the units of the square root of a rating, biases of a rating.
         units = np.array([math.sqrt(variance)] * d + [variance] * bool(self.biases))
         shape, rate = self.precision_prior
@@ -424,7 +465,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         learns = isinstance(self.noise_precision, str)
         dof = float(self.noise_dof or 0.0)
         self._layout = d, units.size, Z[0].shape[1], dof
-        return typed(
+        return with_noise(
             MatrixFactorization(
                 pairs=pairs.astype(np.int32),
                 y=(y[order] - self.mean_rating_).astype(dtype),
@@ -452,6 +493,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
                     variance,
                     learns,
                     dof,
+                    np.ones(sum(sizes), dtype),
                 ),
                 refresh_every=1,
             )
@@ -591,7 +633,11 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         kinds = ("mean", "precision")
         names += [f"{k} of {z}[{f}]" for z in sides[0] for k in kinds for f in entries]
         names += ["noise precision"]
-        names += [f"noise[{label}]" for labels in sides[1] for label in labels]
+        names += [
+            f"noise of {letter}[{label}]"
+            for letter, labels in zip(*sides, strict=True)
+            for label in labels
+        ]
         n_links = (self.samples_.shape[-1] - len(names)) // q
         for g in range(n_links):
             side, k = ("U", g) if g < p else ("V", g - p)
@@ -604,6 +650,25 @@ def _check_pair(name, value):
     if not isinstance(value, tuple | list | np.ndarray) or len(value) != 2:
         raise ValueError(f"{name}={value!r} is not allowed; it must be a pair")
     return value
+
+
+def _typical_variance(y):
+    """Return the variance of the ratings, the outermost hundredths drawn in."""
+    low = np.quantile(y, OUTER_SHARE, method="lower")
+    high = np.quantile(y, 1.0 - OUTER_SHARE, method="higher")
+    return float(np.var(np.clip(y, low, high)) or np.var(y)) or 1.0
+
+
+def _far_out(y):
+    """Return a sentence on a rating that may be none, or nothing."""
+    center, sd = np.median(y), math.sqrt(_typical_variance(y))
+    worst = y[np.argmax(np.abs(y - center))]
+    if abs(worst - center) <= FAR_OUT * sd:
+        return ""
+    return (
+        f". y holds {worst:g}, {abs(worst - center) / sd:.0f} standard deviations of "
+        "the other ratings from their median: correct it or leave it out if it is none"
+    )
 
 
 def _refresh_every(model, batch_size):

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import ndtr
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
 from sklearn.model_selection import (
     GridSearchCV,
@@ -216,6 +217,23 @@ def test_attributes(model, ratings):
     assert model.n_iter_ == model.burn_in_ + 50 * model.thin_
 
 
+def test_summary_shows_what_does_not_turn(ratings):
+    # Factors of two chains never agree, which would be a warning.
+    model = quick(n_factors=2, n_draws=3).fit(*ratings)
+    n, names = len(model.users_) + len(model.items_), model._parameter_names()
+    assert len(set(names)) == len(names)
+    with pytest.warns(ConvergenceWarning, match="noise"):  # three draws
+        table = model.summary()
+    assert list(table.index) == names[-1 - n :]
+    expected = model.samples_.mean(axis=(0, 1))[-1 - n :]
+    np.testing.assert_allclose(table["mean"], expected, rtol=1e-6)
+    model.set_params(noise_precision=1.0)
+    with pytest.warns(ConvergenceWarning, match="noise"):
+        assert list(model.summary().index) == names[-n:]
+    with pytest.raises(ValueError, match="parameters=None.*'U"):
+        model.set_params(noise_dof=None).summary()
+
+
 def test_same_seed_same_draws_for_any_number_of_threads(model, ratings):
     again = quick(n_jobs=2).fit(*ratings)
     np.testing.assert_array_equal(again.samples_, model.samples_)
@@ -317,6 +335,20 @@ def test_units_of_the_ratings_do_not_matter(model, ratings):
     X, y = ratings
     scaled = quick().fit(X, 1e4 * y)
     np.testing.assert_allclose(scaled.predict(X), 1e4 * model.predict(X), rtol=0.05)
+
+
+@pytest.mark.parametrize("value", [100.0, 5000.0])
+def test_a_rating_far_out_is_taken_for_noise(value, model, ratings):
+    X, y = ratings
+    y = np.where(np.arange(len(y)) == 17, value, y)
+    far = quick(rating_range=(1, 5)).fit(X, y)
+    others = (X != X[17]).all(axis=1)  # those of another user and of another item
+    mean, sd = far.predict(X[others], return_std=True)
+    expected, expected_sd = model.predict(X[others], return_std=True)
+    assert np.corrcoef(mean, expected)[0, 1] > 0.97
+    assert sd.mean() == pytest.approx(expected_sd.mean(), rel=0.1)
+    own = far.predict(X[17:18], return_std=True)[1]
+    assert own > 10 * sd.max()
 
 
 # Unknown labels
@@ -567,5 +599,9 @@ def test_draws_in_a_file(ratings, tmp_path):
 
 
 def test_too_large_a_step_is_a_named_error(ratings):
-    with pytest.raises(DivergenceError, match="step_size=50"):
+    with pytest.raises(DivergenceError, match="step_size=50") as error:
         quick(step_size=50.0).fit(*ratings)
+    assert "y holds" not in str(error.value)
+    X, y = ratings
+    with pytest.raises(DivergenceError, match="step_size=50.*y holds 500,"):
+        quick(step_size=50.0).fit(X, np.where(np.arange(len(y)) == 17, 500.0, y))

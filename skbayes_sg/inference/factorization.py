@@ -30,6 +30,7 @@ from skbayes_sg.kernels.samplers import BAOAB
 
 TOLERANCE = 0.2  # relative excess of variance that gradient noise may cause
 WARM_UP_SAMPLER = BAOAB(friction=0.2)
+NOISE_ROUNDS = 3  # of conditional means, from which the noise starts
 WARM_UP_REFRESH = 4  # iterations per draw of the noise, a pass over all ratings
 ROUNDS = 10, 20, 40, 80  # iterations before each measurement of the units
 LATE_ROUNDS = 160, 320  # where there are few ratings
@@ -184,15 +185,39 @@ def with_retries(run):
 
 
 def continued(model, draws):
-    """Return the model with m, lambda and alpha starting at their means in `draws`."""
+    """Return the model with m, lambda and the noise starting at means in `draws`."""
     parts = unpack(draws, model.n_users + model.n_items, width(model))
-    start, alpha = parts.hyper.mean(axis=0), float(parts.noise[:, 0].mean())
+    start, noise = parts.hyper.mean(axis=0), parts.noise.mean(axis=0)
     d = model.n_factors  # their order is another one in every chain
     start[:, :, :d] = start[:, :, :d].mean(axis=2, keepdims=True)
     return model._replace(
         prior=model.prior._replace(start=start.astype(model.y.dtype)),
-        noise=model.noise._replace(precision=alpha),
+        noise=model.noise._replace(precision=float(noise[0]), own=noise[1:]),
     )
+
+
+def with_noise(model):
+    """Return the model with its noise starting where ratings without factors put it.
+
+    A rating far out would drag its factors along before the noise of its user and its
+    item has grown. Conditional means, in turn.
+    """
+    n, users, items = model.n_users, *model.pairs.T
+    alpha, rate, learns, dof, own = model.noise
+    weights = model.weights if model.weights.size else np.ones(model.y.size)
+    squares, own = weights * model.y.astype(np.float64) ** 2, own.astype(np.float64)
+    sides = (users, items, slice(n)), (items, users, slice(n, None))
+    for _ in range(NOISE_ROUNDS):
+        for code, other, here in sides:
+            if dof > 0.0:
+                total = np.bincount(code, own[other] * squares, own.size)[here]
+                count = np.bincount(code, weights, own.size)[here]
+                own[here] = (dof + count) / (dof + alpha * total)
+            if learns:
+                total = np.sum(own[users] * own[items] * squares)
+                alpha = (2.0 + weights.sum()) / (2.0 * rate + total)
+    noise = model.noise._replace(precision=float(alpha), own=own.astype(model.y.dtype))
+    return model._replace(noise=noise)
 
 
 def automatic_row_step(model, sampler, gradient, where, temperature=1.0):

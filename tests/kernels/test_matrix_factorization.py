@@ -81,7 +81,7 @@ def factorization(
             features=features_of(Z[:N_USERS], Z[N_USERS:]),
             n_user_features=p,
             prior=RowPrior(start, 3.0, rng.uniform(1, 2, q), True, on_log_scale),
-            noise=RatingNoise(1.7, 2.0, True, dof),
+            noise=RatingNoise(1.7, 2.0, True, dof, np.ones(N_USERS + N_ITEMS)),
             refresh_every=1,
         )
     )

@@ -68,6 +68,7 @@ class RatingNoise(NamedTuple):
     rate: float  # of alpha ~ Gamma(1, rate)
     learns: bool
     dof: float  # s_i, t_j ~ Gamma(dof / 2, dof / 2); 0: all are 1
+    own: np.ndarray  # (n_users + n_items,) s and t, where they start
 
 
 class MatrixFactorization(NamedTuple):
@@ -135,7 +136,7 @@ def _(model):
         mean=np.repeat(start[:, 0], sizes, axis=0).astype(dtype),
         links=np.zeros((model.features.indptr.size - 1, q), dtype),
         kappa=np.ones(2, dtype),
-        noise=np.append(model.noise.precision, np.ones(sum(sizes))).astype(dtype),
+        noise=np.append(model.noise.precision, model.noise.own).astype(dtype),
         count=np.zeros(1, np.int64),
         residual=np.zeros(BLOCK, dtype),
         alpha=np.zeros(BLOCK, dtype),
