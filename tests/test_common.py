@@ -1,14 +1,21 @@
 """Scikit-learn's own checks, for every estimator of the package."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skbayes_sg import (
     SGHMCClassifierMLP,
     SGHMCLogisticRegression,
     SGHMCRegressorMLP,
+    SGLDClassifierMLP,
     SGLDLogisticRegression,
+    SGLDRegressorMLP,
+    SGMCMCClassifierMLP,
     SGMCMCLogisticRegression,
+    SGMCMCRegressorMLP,
+    SGNHTClassifierMLP,
     SGNHTLogisticRegression,
+    SGNHTRegressorMLP,
 )
 
 SHORT = dict(n_draws=10, burn_in=100, thin=5, n_chains=2)
@@ -38,4 +45,20 @@ def not_to_the_last_digit(estimator):
     expected_failed_checks=not_to_the_last_digit,
 )
 def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.long  # networks by the other samplers, each of which is compiled
+@parametrize_with_checks(
+    [
+        SGLDClassifierMLP((10,), **SHORT),
+        SGLDRegressorMLP((10,), **SHORT),
+        SGNHTClassifierMLP((10,), **SHORT),
+        SGNHTRegressorMLP((10,), **SHORT),
+        SGMCMCClassifierMLP((10,), **SHORT),
+        SGMCMCRegressorMLP((10,), **SHORT),
+    ],
+    expected_failed_checks=not_to_the_last_digit,
+)
+def test_sklearn_checks_of_other_networks(estimator, check):
     check(estimator)
