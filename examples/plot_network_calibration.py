@@ -28,7 +28,7 @@ X_train, X_test, y_train, y_test = train_test_split(
     X / 16, y, train_size=500, stratify=y, random_state=0
 )
 models = {"one trained network": MLPClassifier((50,), max_iter=2000, random_state=0)}
-for temperature in (1.0, 0.3, 0.1):
+for temperature in (1.0, 0.2, 0.1):
     models[f"posterior, T = {temperature:g}"] = SGHMCClassifierMLP(
         (50,),
         temperature=temperature,

@@ -66,7 +66,7 @@ class SGMCMCClassifierMLP(ClassifierMixin, BaseMLP):
         Independent chains, each from other random weights.
     schedule : {"constant", "polynomial", "cyclical"}, default="constant"
         How the step size changes with the iterations; averages weigh draws by it.
-    temperature : float, default=0.3
+    temperature : float, default=0.2
         Temperature T of the likelihood, which is taken to the power of 1 / T; the prior
         is not. At 1 networks for classes tend to be too cautious, see the user guide.
     noise_correction : bool, default=False
@@ -150,7 +150,7 @@ class SGMCMCClassifierMLP(ClassifierMixin, BaseMLP):
         thin="auto",
         n_chains=4,
         schedule="constant",
-        temperature=0.3,
+        temperature=0.2,
         noise_correction=False,
         class_weight=None,
         sampler=None,

@@ -17,7 +17,7 @@ from skbayes_sg._validation import (
     check_path,
     check_precision,
 )
-from skbayes_sg.inference.chains import sample
+from skbayes_sg.inference.chains import allocate_draws, sample
 from skbayes_sg.inference.networks import (
     automatic_network_lengths,
     damped,
@@ -190,6 +190,9 @@ class BaseMLP(BaseSGMCMC):
             weights = factor * (np.ones(n) if weights is None else weights)
         weights = np.empty(0) if weights is None else weights
         model = self._build_model(X, y, weights, [X.shape[1], *hidden, n_outputs])
+        if self.storage is None:  # too many draws are refused before the training
+            dtype = self.storage_dtype or self.dtype
+            allocate_draws(model, self.n_chains, self.n_draws, dtype=dtype)
         # Chains are what runs in parallel.
         with one_blas_thread(), FitTasks(self) as tasks:
             self._sample_network(model, sampler, goes_on or self.warm_start, tasks)

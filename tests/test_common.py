@@ -10,9 +10,15 @@ from skbayes_sg import (
     SGHMCClassifierMLP,
     SGHMCLogisticRegression,
     SGHMCRegressorMLP,
+    SGLDClassifierMLP,
     SGLDLogisticRegression,
+    SGLDRegressorMLP,
+    SGMCMCClassifierMLP,
     SGMCMCLogisticRegression,
+    SGMCMCRegressorMLP,
+    SGNHTClassifierMLP,
     SGNHTLogisticRegression,
+    SGNHTRegressorMLP,
 )
 
 SHORT = dict(n_draws=10, burn_in=100, thin=5, n_chains=2)
@@ -49,3 +55,19 @@ def test_sklearn_checks(estimator, check):
 def test_column_names(estimator):
     """A check of scikit-learn that is not among those above."""
     check_dataframe_column_names_consistency(type(estimator).__name__, estimator)
+
+
+@pytest.mark.long  # networks by the other samplers, each of which is compiled
+@parametrize_with_checks(
+    [
+        SGLDClassifierMLP((10,), **SHORT),
+        SGLDRegressorMLP((10,), **SHORT),
+        SGNHTClassifierMLP((10,), **SHORT),
+        SGNHTRegressorMLP((10,), **SHORT),
+        SGMCMCClassifierMLP((10,), **SHORT),
+        SGMCMCRegressorMLP((10,), **SHORT),
+    ],
+    expected_failed_checks=not_to_the_last_digit,
+)
+def test_sklearn_checks_of_other_networks(estimator, check):
+    check(estimator)

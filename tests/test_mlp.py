@@ -217,6 +217,7 @@ def test_draws_do_not_depend_on_jobs_or_storage(iris, fitted, tmp_path):
 
 def test_too_many_draws_are_refused_before_sampling(iris, monkeypatch):
     monkeypatch.setattr(chains, "MAX_BYTES", 10_000)
+    monkeypatch.delattr(chains, "run_chain")  # not even training begins
     model = short(n_draws=1000)
     with pytest.raises(ValueError, match="thin.*storage_dtype.*storage") as error:
         model.fit(*iris)

@@ -126,6 +126,7 @@ def _(rows, idx, weights, out):
 @copy_rows.register(np.ndarray)
 def _(rows, idx, out):
     for b in range(idx.size):
+        prefetch_row(rows, idx, b + 2)  # long rows: more would be thrown out again
         x = rows[idx[b]]
         for j in range(x.size):
             out[b, j] = x[j]

@@ -17,7 +17,7 @@ from skbayes_sg.kernels.models.mlp import (
     pack,
     unpack,
 )
-from skbayes_sg.kernels.models.mlp_layers import ACTIVATIONS
+from skbayes_sg.kernels.models.mlp_layers import ACTIVATIONS, softmax_rows
 from skbayes_sg.kernels.models.mlp_outputs import Categorical, GaussianNoise
 from skbayes_sg.kernels.models.mlp_passes import BLOCK
 from skbayes_sg.kernels.ops import (
@@ -303,6 +303,13 @@ def test_control_variate_at_the_mode_is_the_full_gradient():
     expected = gradient(model, theta, np.arange(20, dtype=INDEX), 1.0)
     add_prior_gradient(model, target.work, theta, full)
     assert_close(full, expected, 1e-12)
+
+
+def test_tiny_shares_are_zero_and_never_subnormal():
+    z = np.array([[0, -40, -42, -95], [np.nan, 0, 0, 0]], np.float32)
+    softmax_rows(z)
+    np.testing.assert_allclose(z[0], [1, np.exp(-40.0), 0, 0], rtol=1e-6)
+    assert np.isnan(z[1]).any()
 
 
 def test_large_weights_stay_finite():

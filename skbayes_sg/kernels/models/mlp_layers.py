@@ -25,6 +25,8 @@ class SoftmaxUnits(NamedTuple):
     """Units of a layer that share a total of one."""
 
 
+LEAST = -41.0  # log of the smallest share that counts
+
 ACTIVATIONS = {"relu": Relu, "tanh": Tanh, "softmax": SoftmaxUnits}
 
 
@@ -87,14 +89,17 @@ def _(activation, a, delta):
 
 @helper
 def softmax_rows(z):
-    """Replace each row of z by its softmax."""
+    """Replace each row of z by its softmax; shares below 1e-18 are zero.
+
+    Numbers too small to be normal would come of them, with which processors are slow.
+    """
     for b in range(z.shape[0]):
         top = z[b, 0]
         for k in range(1, z.shape[1]):
             top = max(top, z[b, k])
         total = 0.0
         for k in range(z.shape[1]):
-            z[b, k] = math.exp(z[b, k] - top)
+            z[b, k] = 0.0 if z[b, k] - top < LEAST else math.exp(z[b, k] - top)
             total += z[b, k]
         for k in range(z.shape[1]):
             z[b, k] /= total
