@@ -127,8 +127,7 @@ def check_sample_weight(sample_weight, n_samples):
     if not weights.any():
         raise ValueError("sample_weight is zero for every sample; one must be positive")
     check_magnitude("sample_weight", weights, np.float32, "divide all of them")
-    # Below rounding errors of the largest, where a quotient of two would overflow.
-    return np.where(weights < 1e-30 * weights.max(), 0.0, weights)
+    return weights
 
 
 def largest_of(dtype):

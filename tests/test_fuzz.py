@@ -45,6 +45,7 @@ SAMPLING = {
     "random_state": st.sampled_from([0, np.random.RandomState(0), 2**32 - 1]),
 }
 LOGISTIC = SAMPLING | {
+    "batch_size": st.sampled_from(["auto", 10**6]),
     "gradient": st.sampled_from(["auto", "full", "minibatch"]),
     "prior_variance": st.sampled_from([10.0, 1, 1e-10, 1e10, 1e300, 1e-300]),
     "fit_intercept": st.booleans(),
