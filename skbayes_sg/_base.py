@@ -245,6 +245,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
                 self.n_chains * self.n_draws,
                 None if self.thin == "auto" else self.thin,
             )
+        h = float(h)  # in single precision, a small one may leave no trace
 
         def draw(h, attempt):
             burn_in, thin = automatic_lengths(sampler, where, h, noise)

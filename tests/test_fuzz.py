@@ -45,6 +45,7 @@ SAMPLING = {
     "random_state": st.sampled_from([0, np.random.RandomState(0), 2**32 - 1]),
 }
 LOGISTIC = SAMPLING | {
+    "batch_size": st.sampled_from(["auto", 10**6]),
     "gradient": st.sampled_from(["auto", "full", "minibatch"]),
     "prior_variance": st.sampled_from([10.0, 1, 1e-10, 1e10, 1e300, 1e-300]),
     "fit_intercept": st.booleans(),
@@ -110,8 +111,8 @@ def parameters(draw, valid):
 @st.composite
 def rows(draw, targets="labels"):
     """Return X, y and weights of a few samples, wild ones now and then."""
-    n, p = draw(st.integers(1, 20)), draw(st.integers(1, 3))
     wild = draw(st.sampled_from([False, False, True]))
+    n, p = draw(st.integers(1 if wild else 8, 20)), draw(st.integers(1, 3))
     numbers = NUMBERS if wild else st.floats(-9, 9)
     X = draw(arrays(np.float64, (n, p), elements=numbers))
     if targets == "labels":

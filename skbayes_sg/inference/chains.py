@@ -679,11 +679,7 @@ def _starts(plan, start, n_chains):
 
 
 def _one_blas_thread(n_jobs, n_chains):
-    """Keep BLAS from starting threads of its own under chains that run in parallel.
-
-    Not by `threadpool_limits`, which looks for libraries at each call: an interrupt in
-    that moment is lost, since it falls into a callback from C.
-    """
+    """Keep BLAS from starting threads of its own under chains that run in parallel."""
     if n_chains > 1 and joblib.effective_n_jobs(n_jobs) > 1:
         return one_blas_thread()
     return nullcontext()
