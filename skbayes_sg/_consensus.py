@@ -22,6 +22,7 @@ from skbayes_sg._validation import (
     check_integer,
     check_n_jobs,
     check_option,
+    check_path,
     check_sample_weight,
 )
 from skbayes_sg.inference.moments import Moments
@@ -206,6 +207,7 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
                 f"estimator__schedule={estimator.schedule!r} weighs draws unequally; "
                 'it must be "constant"'
             )
+        check_path("checkpoint", estimator.checkpoint)
         if estimator.checkpoint is not None:
             check_integer("random_state", self.random_state, at_least=0)
         return estimator

@@ -352,10 +352,16 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
     def _set_moments(self):
         vars(self).pop("covariance_", None)
         if hasattr(self, "moments_"):
-            mean, self.covariance_ = self.moments_.pooled()
-            variances = self.covariance_
-            if variances.ndim == 2:
-                variances = np.diagonal(variances)
+            with np.errstate(over="ignore", invalid="ignore"):
+                mean, covariance = self.moments_.pooled()
+            variances = np.diagonal(covariance) if covariance.ndim == 2 else covariance
+            if not np.isfinite(variances).all():
+                raise ValueError(
+                    f"keep={self.keep!r} squares coefficients, and some of "
+                    f"{np.abs(mean).max():.3g} have squares that overflow; use "
+                    'keep="draws", or a smaller prior_variance or temperature'
+                )
+            self.covariance_ = covariance
             sd = np.sqrt(variances)
         else:
             draws, weights = self._flat_draws(), self._flat_weights()

@@ -58,8 +58,9 @@ def init_sums(dim, keep, dtype):
     )
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def add_draws(sums, draws, weights):
-    """Add (k, dim) draws with their (k,) weights."""
+    """Add (k, dim) draws with their (k,) weights; squares may come out infinite."""
     draws = draws.astype(np.float64)
     weight = weights.sum()
     mean = weights @ draws / weight

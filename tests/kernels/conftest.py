@@ -9,7 +9,7 @@ from skbayes_sg.kernels import ops
 def skip_compiler(monkeypatch):
     """Run the compiled entries as the plain Python functions that they are made of."""
     monkeypatch.setattr(ops, "source_digest", lambda *_: "uncompiled")
-    monkeypatch.setattr(ops, "compiled", lambda function: function)
+    monkeypatch.setattr(ops, "compiled", lambda function, **options: function)
     monkeypatch.setattr(ops, "COMPILED", [])
     monkeypatch.setattr(numba.config, "DISABLE_JIT", True)  # nothing has an address
 

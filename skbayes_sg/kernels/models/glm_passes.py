@@ -11,6 +11,8 @@ point, taken one by one:
     c_i = -sum_k d2 log f / d eta_ik^2
 """
 
+import math
+
 import numpy as np
 
 from skbayes_sg.kernels.blas import one_blas_thread
@@ -31,9 +33,9 @@ def _(model, work, theta, out):
             value += terms.sum(dtype=float)
             g[:, :p] += (matrix.T @ r.T).T
             g[:, p:] += r.sum(axis=1, keepdims=True)
-    theta = theta.astype(float)
+    theta, scale = theta.astype(float), math.sqrt(model.prior_precision)
     out[:] = g.ravel() - model.prior_precision * theta
-    return value - 0.5 * model.prior_precision * np.square(theta).sum()
+    return value - 0.5 * np.square(scale * theta).sum()  # theta^2 alone may overflow
 
 
 @hessian.register(GLM)
