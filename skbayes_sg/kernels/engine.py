@@ -41,7 +41,7 @@ def run_chain(
     What happens at an iteration depends on its number alone, so it does not matter in
     which chunks a chain is run.
     """
-    state, target, draws = borrowed((state, target, draws))
+    state, target, rng, draws = borrowed((state, target, rng, draws))
     for t in range(start, stop):
         step(sampler, state, target, step_size_at(schedule, t), rng)
         if is_due(target.model, t):

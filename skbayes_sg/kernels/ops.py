@@ -681,10 +681,7 @@ def _(address, gradient, memory, model, work, theta, rng, out):
 
 @entry_point
 def _estimate(gradient, memory, model, work, theta, rng, out):
-    gradient, memory, model, work, theta, out = borrowed(
-        (gradient, memory, model, work, theta, out)
-    )
-    estimate(gradient, memory, model, work, theta, rng, out)
+    estimate(*borrowed((gradient, memory, model, work, theta, rng, out)))
 
 
 def address_of_estimate(gradient, memory, model, work, theta, rng, out):

@@ -65,9 +65,9 @@ def call_address(typing_context, address, args):
 def borrowed(parts):
     """Return the tuple `parts` with arrays that nobody counts references to.
 
-    Numba counts whoever holds an array, at every call and return: a hundred atomic
-    additions for each few rows of a minibatch. What an entry point is called with stays
-    alive until it returns, so that its loops need not count.
+    Numba counts whoever holds an array or a generator, at every call and return: a
+    hundred atomic additions for each few rows of a minibatch. What an entry point is
+    called with stays alive until it returns, so that its loops need not count.
     """
     return parts
 
@@ -86,10 +86,10 @@ def _borrowed(typing_context, parts):
 
 
 def _without_owner(context, builder, kind, value):
-    if isinstance(kind, types.Array):
-        array = context.make_array(kind)(context, builder, value)
-        array.meminfo = cgutils.get_null_value(array.meminfo.type)
-        return array._getvalue()
+    if isinstance(kind, types.Array | types.NumPyRandomGeneratorType):
+        owned = cgutils.create_struct_proxy(kind)(context, builder, value=value)
+        owned.meminfo = cgutils.get_null_value(owned.meminfo.type)
+        return owned._getvalue()
     if isinstance(kind, types.BaseTuple):
         for i, item in enumerate(kind):
             part = builder.extract_value(value, i)
