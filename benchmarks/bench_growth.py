@@ -1,4 +1,4 @@
-"""How time grows with rows, parameters and nonzeros.
+"""How time grows with rows and parameters.
 
     python benchmarks/bench_growth.py [--quick] [--part ...] [--figure FILE]
 
@@ -7,28 +7,18 @@ largest memory-mapped from a temporary file; control variates on minibatches of 
 rows. Seconds of set-up (all before the chains) and of the sampling in which 1,000
 effective draws are made, and the slope of log seconds against log N.
 Part "parameters": the same at N = 100,000 and d = 10 to 1,000.
-Part "sparse": w8a and generated matrices of 50 nonzeros a row; microseconds of an
-iteration with 1,000 rows, rows times nonzeros of which come to minibatches, and the
-peak memory over the size of the data.
 """
 
 import argparse
-import resource
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 
 import skbayes_sg._base as base
 from skbayes_sg import SGLDLogisticRegression
 from skbayes_sg._diagnostics import smallest_ess
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from tests.references.load import reference  # noqa: E402
 
 SETTINGS = dict(gradient="cv", batch_size=1000, n_draws=500, n_chains=2, random_state=0)
 N_TURNS = 2
@@ -122,42 +112,7 @@ def parameters(quick, results):
     results["parameters d"] = points
 
 
-def generated(n, d, per_row=50):
-    rng = np.random.default_rng(0)
-    indices = rng.integers(d, size=(n, per_row), dtype=np.int32)
-    indptr = np.arange(0, n * per_row + 1, per_row, dtype=np.int32)
-    X = sp.csr_array((np.ones(n * per_row), indices.ravel(), indptr), shape=(n, d))
-    X.sum_duplicates()
-    return X, (rng.random(n) < 0.5).astype(np.int64)
-
-
-def sparse(quick, results):
-    print(
-        f"{'data':>20} {'nonzeros':>10} {'iteration us':>13} {'MB':>6} {'data MB':>8}"
-    )
-    cases = {"w8a": None, "100,000 x 10,000": (100_000, 10_000)}
-    if not quick:
-        cases["1,000,000 x 100,000"] = (1_000_000, 100_000)
-    for name, shape in cases.items():
-        X, y = reference(name).load() if shape is None else generated(*shape)
-        settings = dict(preconditioner="diagonal", burn_in=0, thin=1, n_chains=1)
-        settings |= dict(step_size=0.01, storage=None)
-        few = 20 if quick else 200
-        timed_fit(X, y, n_draws=1, **settings)  # compiles
-        times = [
-            min(timed_fit(X, y, n_draws=n, **settings)[1] for _ in range(N_TURNS))
-            for n in (1, 1 + few)
-        ]
-        held = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 2**20
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(
-            f"{name:>20} {1000 * X.nnz // X.shape[0]:10} "
-            f"{1e6 * (times[1] - times[0]) / few:13.0f} {peak:6.0f} {held:8.0f}",
-            flush=True,
-        )
-
-
-PARTS = {"rows": rows, "parameters": parameters, "sparse": sparse}
+PARTS = {"rows": rows, "parameters": parameters}
 
 
 def draw(results, path):

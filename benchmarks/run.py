@@ -2,8 +2,9 @@
 
     python benchmarks/run.py [--quick] [NAME ...]
 
-Without names, all of `SUITE`. The other scripts in this folder take hours, or answer
-questions of one page of the guide, which quotes them; they run by themselves.
+Without names, all of `SUITE`; with names, these anew and the rest as it was. The other
+scripts in this folder take hours, or answer questions of one page of the guide, which
+quotes them; they run by themselves.
 """
 
 import argparse
@@ -16,7 +17,8 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SUITE = ["iteration", "nuts", "growth", "first_use", "ksd", "mlp", "recommender"]
+SUITE = ["iteration", "nuts", "growth", "sparse", "first_use", "ksd", "mlp"]
+SUITE += ["recommender"]
 FIGURES = {"growth": HERE.parent / "doc" / "growth.png"}
 PACKAGES = ["skbayes_sg", "numpy", "scipy", "numba", "scikit-learn", "joblib"]
 PEERS = ["blackjax", "sgmcmcjax", "numpyro", "posteriors", "stein-thinning", "smurff"]
@@ -65,20 +67,34 @@ def section(name, quick):
     return lines, result.returncode
 
 
+def written(report):
+    """Return the parts of an earlier report, by their names."""
+    if not report.exists():
+        return {}
+    parts = report.read_text(encoding="utf-8").split("\n## ")[1:]
+    return {
+        part.split("\n")[0].replace(" ", "_"): f"## {part}".split("\n")
+        for part in parts
+    }
+
+
 def main(quick, names):
     """Run the scripts; a failing one does not stop the rest."""
-    lines, failed = heading(quick), []
+    report, failed = HERE / "results.md", []
+    parts = written(report) if names else {}
     for name in names or SUITE:
-        part, code = section(name, quick)
-        lines += part
+        parts[name], code = section(name, quick)
         failed += [name] * (code != 0)
-        (HERE / "results.md").write_text("\n".join(lines), encoding="utf-8")
+        lines = heading(quick)
+        for key in sorted(parts, key=SUITE.index):
+            lines += parts[key]
+        report.write_text("\n".join(lines), encoding="utf-8")
     return f"failed: {', '.join(failed)}" if failed else 0
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help="iteration, nuts, ...")
+    parser.add_argument("names", nargs="*", help=", ".join(SUITE), metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="minutes, not an hour")
     arguments = parser.parse_args()
     sys.exit(main(arguments.quick, arguments.names))
