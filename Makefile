@@ -44,5 +44,5 @@ clean:
 .venv-bench/.installed: pyproject.toml benchmarks/requirements.txt
 	@.venv-bench/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv .venv-bench
 	@.venv-bench/bin/python -m pip install -q --disable-pip-version-check \
-		-e '.[plot,progress,arviz]' -r benchmarks/requirements.txt
+		-e '.[plot,progress,arviz,data]' -r benchmarks/requirements.txt
 	@touch $@

@@ -19,6 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SUITE = ["iteration", "nuts", "growth", "sparse", "first_use", "ksd", "mlp"]
 SUITE += ["recommender"]
+DATA = HERE.parents[1] / "shared" / "data"  # a local copy of the data sets, if any
 FIGURES = {"growth": HERE.parent / "doc" / "growth.png"}
 PACKAGES = ["skbayes_sg", "numpy", "scipy", "numba", "scikit-learn", "joblib"]
 PEERS = ["blackjax", "sgmcmcjax", "numpyro", "posteriors", "stein-thinning", "smurff"]
@@ -56,9 +57,16 @@ def section(name, quick):
     command = [sys.executable, str(HERE / f"bench_{name}.py")]
     if name in FIGURES and not quick:
         command += ["--figure", str(FIGURES[name])]
+    environment = dict(os.environ)
+    if DATA.is_dir():
+        environment.setdefault("SKBAYES_SG_DATA", str(DATA))
     began = time.perf_counter()
     result = subprocess.run(
-        command + ["--quick"] * quick, cwd=HERE.parent, capture_output=True, text=True
+        command + ["--quick"] * quick,
+        cwd=HERE.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     seconds = time.perf_counter() - began
     print(f"== {name}", result.stdout, result.stderr, sep="\n", flush=True)

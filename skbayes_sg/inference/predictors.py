@@ -14,7 +14,6 @@ import functools
 import numpy as np
 import scipy.sparse
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 N_POINTS = 1024
 
@@ -22,6 +21,8 @@ N_POINTS = 1024
 @functools.cache
 def normal_points(dim):
     """Return points that stand for N(0, I), (N_POINTS, dim)."""
+    from scipy.stats import qmc  # a quarter of a second, and seldom needed
+
     uniform = qmc.Sobol(dim, scramble=False).random(N_POINTS)
     z = ndtri(uniform + 0.5 / N_POINTS)
     return (z - z.mean(axis=0)) / z.std(axis=0)
