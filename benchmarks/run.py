@@ -43,7 +43,8 @@ def heading(quick):
     return [
         "# Benchmarks",
         "",
-        f"Written by {kind}. Times are the best of several in one run; compare ratios.",
+        f"Written by {kind}, parts of it perhaps in runs of their own (`run.py NAME`).",
+        "Times are the best of several in one run; compare ratios.",
         "",
         f"- Python {platform.python_version()}, {versions(PACKAGES)}",
         f"- peers: {versions(PEERS) or 'none installed'}",
