@@ -36,11 +36,18 @@ from skbayes_sg.inference.tuning import (
 )
 from skbayes_sg.kernels.compiling import announced
 from skbayes_sg.kernels.gradients import GRADIENTS
-from skbayes_sg.kernels.ops import check_parts, n_rows, preconditioner_of, typed
+from skbayes_sg.kernels.ops import (
+    anchored,
+    check_parts,
+    n_rows,
+    preconditioner_of,
+    typed,
+)
 from skbayes_sg.kernels.samplers import SAMPLERS
 from skbayes_sg.kernels.schedules import SCHEDULES
 
 MAX_RETRIES = 5  # of an automatic step size after a divergence
+N_LINEARIZED = 32  # typical draws at which linear control variates are fitted
 PRECONDITIONERS = ("auto", "dense", "diagonal", "none")
 
 
@@ -381,20 +388,25 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
 
         if hasattr(gradient, "_fields"):
             return gradient, noise_of(gradient)
-        name = "weighted-cv" if gradient == "auto" else gradient
+        name = "linear-cv" if gradient == "auto" else gradient
         if "batch_size" not in GRADIENTS[name]._fields:
             return GRADIENTS[name](), np.zeros(where.mode.size)
 
+        few, kind = min(n, PILOT_SIZE), GRADIENTS[name]
+        given = {"batch_size": few if size == "auto" else size, "mode": where.mode}
+        given["draws"] = typical.spread(N_LINEARIZED)
+        given = {key: given[key] for key in kind._fields if key in given}
+        if size == "auto" and (
+            few == n or not fits(sampler, model, kind(**given), where)
+        ):
+            return GRADIENTS["full"](), np.zeros(where.mode.size)
+        about_mode = anchored(kind(**given), model)
+
         def build(size):
-            kind = GRADIENTS[name]
-            given = {"batch_size": size, "mode": where.mode}
-            return kind(**{key: given[key] for key in kind._fields if key in given})
+            return about_mode._replace(batch_size=size)
 
         if size == "auto":
-            few = min(n, PILOT_SIZE)
-            if few == n or not fits(sampler, model, build(few), where):
-                return GRADIENTS["full"](), np.zeros(where.mode.size)
-            if "mode" in GRADIENTS[name]._fields:
+            if "mode" in kind._fields:
                 size = automatic_batch_size(
                     n, sampler, lambda size: noise_of(build(size)), typical.steepness
                 )

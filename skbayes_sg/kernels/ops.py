@@ -296,6 +296,15 @@ def add_difference(model, work, theta, anchor, idx, scale, out):
 
 
 @kernel_op
+def add_remainder(model, work, theta, table, idx, scale, out):
+    """Add scale * sum over `idx` of grad log f_i(theta) less a linear function.
+
+    Its numbers are in `table`, the one of `linearize`.
+    """
+    raise NotImplementedError
+
+
+@kernel_op
 def replace_gradients(model, work, theta, table, idx, out):
     """Put grad log f_i(theta) of rows `idx` into the table, add the change to `out`.
 
@@ -552,6 +561,15 @@ def in_blocks(model, order):
 
 
 @python_op
+def anchored(gradient, model):
+    """Return the estimator with what it learns from the data whatever its batch size.
+
+    For those who prepare one estimator with several sizes.
+    """
+    return gradient
+
+
+@python_op
 def init_memory(gradient, model, theta, rng):
     """Allocate what a gradient estimator keeps between the steps of one chain."""
     raise missing(init_memory, gradient)
@@ -575,6 +593,28 @@ def init_table(model):
             f'{MAX_TABLE_BYTES / 2**30:.0f} GiB allowed; gradient="svrg" needs none'
         )
     return np.zeros(shape, parameter_dtype(model))
+
+
+class Linearized(NamedTuple):
+    """Linear functions that are close to the rows' gradients.
+
+    They add up to ``total - matrix (theta - center)``.
+    """
+
+    center: np.ndarray  # (d,)
+    total: np.ndarray  # (d,)
+    matrix: np.ndarray  # (d, d), symmetric
+    table: np.ndarray  # (..., N) what `add_remainder` needs of each row
+    sizes: np.ndarray  # (N,) how large the rest is, up to a factor
+
+
+@python_op
+def linearize(model, draws):
+    """Return a `Linearized` that is good on average over (Q, d) `draws`.
+
+    Where there is one draw only, none tells sizes from another: they are leverages.
+    """
+    raise missing(linearize, model)
 
 
 @python_op

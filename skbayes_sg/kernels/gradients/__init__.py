@@ -2,6 +2,9 @@
 
 from skbayes_sg.kernels.gradients.control_variate import ControlVariate
 from skbayes_sg.kernels.gradients.full import Full
+from skbayes_sg.kernels.gradients.linear_control_variate import (
+    LinearControlVariate,
+)
 from skbayes_sg.kernels.gradients.minibatch import Minibatch
 from skbayes_sg.kernels.gradients.saga import SAGA
 from skbayes_sg.kernels.gradients.stratified import Stratified
@@ -19,6 +22,7 @@ GRADIENTS = {
     "svrg": SVRG,
     "weighted": Weighted,
     "weighted-cv": WeightedControlVariate,
+    "linear-cv": LinearControlVariate,
     "stratified": Stratified,
 }
 
@@ -28,6 +32,7 @@ __all__ = [
     "SVRG",
     "ControlVariate",
     "Full",
+    "LinearControlVariate",
     "Minibatch",
     "Stratified",
     "Weighted",

@@ -47,6 +47,17 @@ class Terms(NamedTuple):
     block_size: int  # k, 1 for rows
     order: np.ndarray  # (N,) of the rows in blocks
 
+    @property
+    def least(self):
+        """How many to draw of a stratum: by twos, where the next is on its way."""
+        return 1 if self.block_size == 1 else 2
+
+    def table(self, values):
+        """Return (m, N) values of the rows in the order of these terms."""
+        if self.block_size == 1:
+            return values
+        return np.stack([padded(row, self.order, self.block_size) for row in values])
+
     def sums(self, values):
         """Return the sum of one value per row over the rows of each term."""
         k = self.block_size

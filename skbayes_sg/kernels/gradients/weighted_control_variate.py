@@ -52,15 +52,13 @@ class WeightedControlVariate(NamedTuple):
 
 @prepare.register(WeightedControlVariate)
 def _(gradient, model):
-    n, weights = gradient.batch_size, row_weights(gradient, model, _mixed)
+    n, weights = gradient.batch_size, row_weights(gradient, model, mixed)
     terms = terms_of(model, n, weight_classes(weights))
-    # Blocks come faster by twos, where the next is on its way when one is read.
-    each = 1 if terms.block_size == 1 else 2
     prepared = gradient._replace(
         batch_size=terms.size(n),
         weights=weights,
         center=centered(ControlVariate(n, gradient.mode), model, terms),
-        design=weighted_design(terms.size(n), terms.sums(weights), each),
+        design=weighted_design(terms.size(n), terms.sums(weights), terms.least),
     )
     return terms.estimator(prepared, n)
 
@@ -85,5 +83,6 @@ def _(gradient, memory, model, work, theta, rng, out):
             add_difference(model, work, theta, center.anchor, idx, scale, out)
 
 
-def _mixed(leverages):
-    return leverages + SHARE * leverages.mean()
+def mixed(sizes):
+    """Return weights for rows whose differences are about so large."""
+    return sizes + SHARE * sizes.mean()

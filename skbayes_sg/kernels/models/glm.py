@@ -27,6 +27,7 @@ from skbayes_sg.kernels.ops import (
     add_number,
     add_prior_gradient,
     add_prior_hessian_diagonal,
+    add_remainder,
     helper,
     in_blocks,
     init_work,
@@ -156,6 +157,23 @@ def _(model, work, theta, anchor, idx, scale, out):
             there = taken(model, work, block, anchor[k])
             for b in range(there.size):
                 r[k, b] -= there[b]
+        add_block(model, block, r, scale, out)
+
+
+@add_remainder.register(GLM)
+def _(model, work, theta, table, idx, scale, out):
+    length, n_outputs = BLOCK // rows_at_index(model.rows), model.n_outputs
+    for first in range(0, idx.size, length):
+        block = idx[first : first + length]
+        r = residuals(model, work, theta, block)
+        for k in range(n_outputs):
+            constant = taken(model, work, block, table[k])
+            for b in range(constant.size):
+                r[k, b] -= constant[b]
+            for m in range(n_outputs):
+                slope = taken(model, work, block, table[(k + 1) * n_outputs + m])
+                for b in range(slope.size):
+                    r[k, b] += slope[b] * work.eta[m, b]
         add_block(model, block, r, scale, out)
 
 

@@ -9,6 +9,13 @@ point, taken one by one:
 
     leverage_i = c_i sum_j x_ij^2 / I_j,    I_j = sum_i c_i x_ij^2,
     c_i = -sum_k d2 log f / d eta_ik^2
+
+Linear functions of the predictors come close to the residuals r = d log f / d eta,
+
+    l_ik(eta) = mean r_ik - sum_m c_ikm (eta_m - mean eta_im),
+    c_ikm = mean of -d2 log f / d eta_ik d eta_im,
+
+with means over draws: in a Gaussian posterior they are the best linear ones.
 """
 
 import math
@@ -18,9 +25,17 @@ import numpy as np
 from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.matrices import each_part, squared, weighted_gram
 from skbayes_sg.kernels.models.glm import GLM, curvature, log_density, score
-from skbayes_sg.kernels.ops import entry_point, init_anchor, leverages
+from skbayes_sg.kernels.ops import (
+    Linearized,
+    entry_point,
+    init_anchor,
+    leverages,
+    linearize,
+)
 from skbayes_sg.kernels.passes import hessian, hessian_diagonal, log_posterior
 from skbayes_sg.kernels.rows import shape_rows
+
+MAX_EVALUATIONS = 2**25  # of rows at draws, for linear approximations: about a second
 
 
 @log_posterior.register(GLM)
@@ -40,20 +55,12 @@ def _(model, work, theta, out):
 
 @hessian.register(GLM)
 def _(model, work, theta, out):
-    p, n_outputs = shape_rows(model.rows)[1], model.n_outputs
-    # A view: of output k and its parameter i by output m and its parameter j.
-    blocks = out.reshape(n_outputs, theta.size // n_outputs, n_outputs, -1)
     with one_blas_thread():
         for part, matrix, eta in _parts(model, theta):
-            for k in range(n_outputs):
-                for m in range(n_outputs):
+            for k in range(model.n_outputs):
+                for m in range(model.n_outputs):
                     c = _curvature(model, part, eta, k, m)
-                    block, border = blocks[k, :, m], matrix.T @ c
-                    block[:p, :p] += weighted_gram(matrix, c)
-                    if model.intercept:
-                        block[p, :p] += border
-                        block[:p, p] += border
-                        block[p, p] += c.sum()
+                    _add_curvature(model, matrix, c, k, m, out)
 
 
 @hessian_diagonal.register(GLM)
@@ -93,23 +100,67 @@ def _(model, mode):
     return c
 
 
+@linearize.register(GLM)
+def _(model, draws):
+    (n, p), n_outputs = shape_rows(model.rows), model.n_outputs
+    draws = draws[: max(2, MAX_EVALUATIONS // (n * n_outputs**2))]
+    n_draws, d, dtype = len(draws), draws.shape[1], model.y.dtype
+    total, matrix = np.zeros((n_outputs, d // n_outputs)), np.zeros((d, d))
+    table = np.empty((n_outputs * (n_outputs + 1), model.y.size), dtype)
+    sizes = np.empty(model.y.size)
+    with one_blas_thread():
+        for part, rows, eta in _parts(model, draws.astype(dtype)):
+            shape = n_outputs, n_draws, -1
+            r = _terms(model, part, eta)[1].reshape(shape)
+            mean, rest = r.mean(axis=1), r - r.mean(axis=1, keepdims=True)
+            total[:, :p] += (rows.T @ mean.T).T
+            total[:, p:] += mean.sum(axis=1, keepdims=True)
+            table[:n_outputs, part] = mean
+            centers = eta.reshape(shape).mean(axis=1)
+            away = eta.reshape(shape) - centers[:, None]
+            for k in range(n_outputs):
+                for m in range(n_outputs):
+                    c = _curvature(model, part, eta, k, m).reshape(n_draws, -1)
+                    c = c.mean(axis=0)
+                    _add_curvature(model, rows, c, k, m, matrix)
+                    table[(k + 1) * n_outputs + m, part] = c
+                    table[k, part] += c * centers[m]
+                    rest[k] += c * away[m]
+            sizes[part] = np.sqrt(_squares(rest) * _squares(away))
+    center = draws.mean(axis=0)
+    if n_draws == 1:
+        sizes = leverages(model, center)
+    return Linearized(center, total.ravel(), matrix, table, sizes)
+
+
+def _squares(values):
+    """Return the mean squares of (K, draws, n) values, (n,)."""
+    return np.einsum("kqi,kqi->i", values, values, dtype=float) / values.shape[1]
+
+
 def _parts(model, theta):
-    """Yield parts of the rows with their predictors: slice, matrix, eta (K, n)."""
-    p, coef = shape_rows(model.rows)[1], theta.reshape(model.n_outputs, -1)
+    """Yield parts of the rows with their predictors: slice, matrix, eta (K, n).
+
+    Where `theta` is (Q, d), eta is (K, Q n), all rows of a draw side by side.
+    """
+    p, n_outputs = shape_rows(model.rows)[1], model.n_outputs
+    coef = np.atleast_2d(theta).reshape(-1, n_outputs, theta.shape[-1] // n_outputs)
+    coef = coef.transpose(1, 0, 2).reshape(-1, coef.shape[2])
     for part, matrix in each_part(model.rows):
         eta = matrix @ coef[:, :p].T
         if model.intercept:
             eta += coef[:, p]
-        yield part, matrix, np.ascontiguousarray(eta.T)
+        yield part, matrix, np.ascontiguousarray(eta.T).reshape(n_outputs, -1)
 
 
 def _terms(model, part, eta):
     """Return weighted log f, (n,), and its derivatives, (K, n), of a part."""
     terms, r = np.empty(eta.shape[1], eta.dtype), np.empty_like(eta)
-    _evaluate(model.family, eta, model.y[part], terms, r)
+    _evaluate(model.family, eta, _of_part(model.y, part, eta), terms, r)
     if model.weights.size:
-        terms *= model.weights[part]
-        r *= model.weights[part]
+        weights = _of_part(model.weights, part, eta)
+        terms *= weights
+        r *= weights
     return terms, r
 
 
@@ -118,8 +169,29 @@ def _curvature(model, part, eta, k, m):
     c = np.empty(eta.shape[1])
     _evaluate_curvature(model.family, eta, k, m, c)
     if model.weights.size:
-        c *= model.weights[part]
+        c *= _of_part(model.weights, part, eta)
     return c
+
+
+def _of_part(values, part, eta):
+    """Return the values of a part's rows, again for each draw that `eta` is of."""
+    values = values[part]
+    n_draws = eta.shape[1] // max(values.size, 1)
+    return values if n_draws == 1 else np.tile(values, n_draws)
+
+
+def _add_curvature(model, matrix, c, k, m, out):
+    """Add X' diag(c) X to what (d, d) `out` holds of outputs k and m."""
+    p = matrix.shape[1]
+    # A view: of output k and its parameter i by output m and its parameter j.
+    width = len(out) // model.n_outputs
+    block = out.reshape(model.n_outputs, width, model.n_outputs, width)[k, :, m]
+    block[:p, :p] += weighted_gram(matrix, c)
+    if model.intercept:
+        border = matrix.T @ c
+        block[p, :p] += border
+        block[:p, p] += border
+        block[p, p] += c.sum()
 
 
 @entry_point

@@ -1,0 +1,140 @@
+"""Control variates that are linear in theta, with preferential minibatches.
+
+    g = grad log p(theta) + sum_i l_i(theta)
+        + sum_{i in S} [grad log f(y_i | theta) - l_i(theta)] / w_i
+
+The linear functions l_i are close to the rows' gradients where the posterior is, so
+what is left to the minibatch is of second order; their sum over all rows is a vector
+and a matrix, at a cost of d^2 per step. Those at the mode would be Taylor expansions,
+as in Quiroz, Kohn, Villani & Tran (2019); averages over typical draws do better where
+rows bend. The rest of row i, seen at the same draws, gives the weights.
+
+Measured against control variates at the mode on 1,000 preferential rows, the largest
+variance of a coordinate falls by three orders of magnitude at d = 10, N = 100,000 and
+30 to 50 times at d = 50 and 100 and on a9a.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayes_sg.kernels.gradients.blocked import terms_of
+from skbayes_sg.kernels.gradients.stratified import Design, draw_stratum
+from skbayes_sg.kernels.gradients.weighted import (
+    row_weights,
+    weight_classes,
+    weighted_design,
+)
+from skbayes_sg.kernels.gradients.weighted_control_variate import (
+    WeightedControlVariate,
+    mixed,
+)
+from skbayes_sg.kernels.minibatch import MinibatchMemory
+from skbayes_sg.kernels.ops import (
+    Linearized,
+    add_prior_gradient,
+    add_remainder,
+    anchored,
+    estimate,
+    helper,
+    implements,
+    init_memory,
+    linearize,
+    n_parameters,
+    parameter_dtype,
+    prepare,
+    typed,
+)
+
+MAX_PARAMETERS = 500  # up to which d^2 operations a step pay
+
+
+class LinearControlVariate(NamedTuple):
+    """Differences to linear functions, of rows drawn in proportion to weights.
+
+    A model that has none, or has over `MAX_PARAMETERS`, gets `WeightedControlVariate`.
+    """
+
+    batch_size: int  # n
+    mode: np.ndarray = None  # (d,) in the model's coordinates; None: to be found
+    draws: np.ndarray = None  # (Q, d) typical ones; None: the mode alone
+    weights: np.ndarray = None  # (N,) how often to draw each row, up to a factor
+    linear: Linearized = None
+    design: Design = None
+
+
+@anchored.register(LinearControlVariate)
+def _(gradient, model):
+    n, mode, draws, weights, linear, _ = gradient
+    if linear is not None:
+        return gradient
+    if not implements(linearize, model) or n_parameters(model) > MAX_PARAMETERS:
+        return WeightedControlVariate(n, mode, weights)
+    draws, dtype = mode[None] if draws is None else draws, parameter_dtype(model)
+    linear = linearize(model, draws)
+    if weights is None:
+        weights = mixed(linear.sizes) if linear.sizes.any() else np.ones(len(model.y))
+    weights = row_weights(gradient._replace(weights=weights), model, None)
+    linear = linear._replace(
+        center=linear.center.astype(dtype),
+        total=linear.total.astype(dtype),
+        matrix=linear.matrix.astype(dtype),
+        sizes=np.empty(0),  # in the weights now
+    )
+    return gradient._replace(draws=np.empty((0, 0)), weights=weights, linear=linear)
+
+
+@prepare.register(LinearControlVariate)
+def _(gradient, model):
+    gradient, n = anchored(gradient, model), gradient.batch_size
+    if isinstance(gradient, WeightedControlVariate):
+        return prepare(gradient, model)
+    if gradient.design is not None:
+        return gradient
+    weights, linear = gradient.weights, gradient.linear
+    terms = terms_of(model, n, weight_classes(weights))
+    prepared = gradient._replace(
+        batch_size=terms.size(n),
+        linear=linear._replace(table=terms.table(linear.table)),
+        design=weighted_design(terms.size(n), terms.sums(weights), terms.least),
+    )
+    return terms.estimator(typed(prepared), n)
+
+
+@init_memory.register(LinearControlVariate)
+def _(gradient, model, theta, rng):
+    return MinibatchMemory(gradient.design.rows.copy())
+
+
+@estimate.register(LinearControlVariate)
+def _(gradient, memory, model, work, theta, rng, out):
+    linear = gradient.linear
+    write_linear(linear, theta, out)
+    add_prior_gradient(model, work, theta, out)
+    for s in range(gradient.design.counts.size):
+        idx, scale = draw_stratum(gradient.design, memory, s, rng)
+        add_remainder(model, work, theta, linear.table, idx, scale, out)
+
+
+@helper
+def write_linear(linear, theta, out):
+    """Write the sum of the linear functions of all rows at `theta` to `out`."""
+    # Four rows of the matrix at a time, for which theta is read once.
+    total, matrix, center = linear.total, linear.matrix, linear.center
+    d = out.size
+    whole = d - d % 4
+    for i in range(0, whole, 4):
+        p, q, r, s = matrix[i], matrix[i + 1], matrix[i + 2], matrix[i + 3]
+        a, b, c, e = total[i], total[i + 1], total[i + 2], total[i + 3]
+        for j in range(d):
+            away = theta[j] - center[j]
+            a -= p[j] * away
+            b -= q[j] * away
+            c -= r[j] * away
+            e -= s[j] * away
+        out[i], out[i + 1], out[i + 2], out[i + 3] = a, b, c, e
+    for i in range(whole, d):
+        value = total[i]
+        for j in range(d):
+            value -= matrix[i, j] * (theta[j] - center[j])
+        out[i] = value
