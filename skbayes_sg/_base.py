@@ -25,7 +25,7 @@ from skbayes_sg.inference.checkpoints import identity
 from skbayes_sg.inference.moments import Moments
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.inference.tuning import (
-    PILOT_SIZE,
+    MIN_ROWS,
     automatic_batch_size,
     automatic_lengths,
     automatic_step,
@@ -383,18 +383,23 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
                 'use at most n_samples, or "auto"'
             )
 
+        # Some draws to fit control variates at, the others to measure their noise.
+        fitted, others = typical.parted(N_LINEARIZED)
+
         def noise_of(gradient):
-            return gradient_noise(model, gradient, where, typical.draws, seed)
+            return gradient_noise(model, gradient, where, others, seed)
 
         if hasattr(gradient, "_fields"):
             return gradient, noise_of(gradient)
-        name = "linear-cv" if gradient == "auto" else gradient
+        name = gradient
+        if gradient == "auto":  # rows bend too much where the posterior is skewed
+            name = "weighted-cv" if typical.is_skewed else "linear-cv"
         if "batch_size" not in GRADIENTS[name]._fields:
             return GRADIENTS[name](), np.zeros(where.mode.size)
 
-        few, kind = min(n, PILOT_SIZE), GRADIENTS[name]
+        few, kind = min(n, MIN_ROWS), GRADIENTS[name]
         given = {"batch_size": few if size == "auto" else size, "mode": where.mode}
-        given["draws"] = typical.spread(N_LINEARIZED)
+        given["draws"] = fitted
         given = {key: given[key] for key in kind._fields if key in given}
         if size == "auto" and (
             few == n or not fits(sampler, model, kind(**given), where)

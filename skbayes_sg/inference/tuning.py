@@ -37,11 +37,11 @@ TOLERANCE = 0.02  # relative error of a posterior variance that a step may cause
 # Larger errors for short chains, in which the draws' own scatter is larger still.
 TOLERANCES = TOLERANCE * 2.0 ** np.arange(0, 6, 0.125)
 MAX_DENSE = 500  # parameters up to which the whole Hessian is used
-PILOT_SIZE = 1000  # rows in the minibatches that measure the gradient noise
 PILOT_DRAWS = 128
 PILOT_STEPS = 400  # of the chain that finds typical draws of a skewed posterior
 SKEWED = 1.5  # relative steepness from which a Gaussian does not serve as a pilot
-MIN_BATCH = 100  # fewer rows save no time
+MIN_BATCH = 200  # fewer rows save little time
+MIN_ROWS = 1000  # up to which all rows are the minibatch
 MAX_BURN_IN = 10_000
 MAX_THIN = 100
 
@@ -77,10 +77,22 @@ class Pilot(NamedTuple):
     draws: np.ndarray  # (PILOT_DRAWS, d)
     steepness: float  # curvature over that at the mode; 1 for a Gaussian
 
+    @property
+    def is_skewed(self):
+        """Whether the posterior is far from Gaussian where the draws are."""
+        return self.steepness > SKEWED
+
     def spread(self, count):
         """Return `count` of the draws, far apart in their order."""
-        chosen = np.linspace(0, len(self.draws) - 1, count)
-        return self.draws[chosen.astype(int)]
+        return self.draws[self._apart(count)]
+
+    def parted(self, count):
+        """Return `count` of the draws, far apart in their order, and the others."""
+        chosen = self._apart(count)
+        return self.draws[chosen], np.delete(self.draws, chosen, axis=0)
+
+    def _apart(self, count):
+        return np.linspace(0, len(self.draws) - 1, count).astype(int)
 
 
 def geometry(model, mode, preconditioner="auto"):
@@ -252,14 +264,14 @@ def automatic_batch_size(n, sampler, noise_of, steepness=1.0):
         return accurate_step(sampler, noise, TOLERANCE) >= 0.75 * full
 
     sizes, factors = [], []
-    size = min(n, PILOT_SIZE)
+    size = min(n, MIN_BATCH)
     while size < n:
         sizes.append(size)
         factors.append(float(np.max(noise_of(size))) / (1.0 / size - 1.0 / n))
         if suffices(size, factors[-1]):
             break
         size = min(n, 4 * size)
-    low, high = sizes[-2] if len(sizes) > 1 else min(n, MIN_BATCH), size
+    low, high = sizes[-2] if len(sizes) > 1 else size, size
     while low < high:
         size = (low + high) // 2
         if suffices(size, _interpolated(size, sizes, factors)):

@@ -610,10 +610,7 @@ class Linearized(NamedTuple):
 
 @python_op
 def linearize(model, draws):
-    """Return a `Linearized` that is good on average over (Q, d) `draws`.
-
-    Where there is one draw only, none tells sizes from another: they are leverages.
-    """
+    """Return a `Linearized` that is good on average over (Q, d) `draws`."""
     raise missing(linearize, model)
 
 

@@ -10,7 +10,11 @@ from skbayes_sg import sample
 from skbayes_sg.inference.chains import NOISE_EVERY
 from skbayes_sg.kernels import ops
 from skbayes_sg.kernels.engine import estimate_gradient
-from skbayes_sg.kernels.gradients import GRADIENTS, Minibatch
+from skbayes_sg.kernels.gradients import (
+    GRADIENTS,
+    Minibatch,
+    linear_control_variate,
+)
 from skbayes_sg.kernels.gradients.control_variate import REACH
 from skbayes_sg.kernels.gradients.stratified import allocate
 from skbayes_sg.kernels.minibatch import INDEX
@@ -212,7 +216,7 @@ def flat(component):
 @pytest.mark.parametrize("model", MODELS)
 def test_control_variate_is_exact_at_the_mode(model, uncompiled):
     model = small_model(model)
-    for name in ("cv", "weighted-cv"):
+    for name in ("cv", "weighted-cv", "linear-cv"):
         chain = Chain(name, model, batch_size=4)
         mode = chain.gradient.mode
         for _ in range(10):
@@ -258,7 +262,7 @@ def test_variance_of_the_simple_estimator(uncompiled):
     assert_close(moments(Chain("minibatch", model), theta)[1], expected)
 
 
-@pytest.mark.parametrize("name", ["cv", "weighted-cv", "saga", "svrg"])
+@pytest.mark.parametrize("name", ["cv", "weighted-cv", "linear-cv", "saga", "svrg"])
 def test_differences_have_less_variance_near_their_anchor(name, uncompiled):
     model = small_model("softmax", N)
     chain, mode = Chain(name, model), theta_of(model, 0)
@@ -267,6 +271,70 @@ def test_differences_have_less_variance_near_their_anchor(name, uncompiled):
     _, variance = moments(chain, theta)
     _, simple = moments(Chain("minibatch", model), theta)
     assert variance.sum() < 1e-3 * simple.sum()
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_linear_functions(name, sparse, uncompiled):
+    # At one point, Taylor expansions: the gradient there, and minus the Hessian.
+    model = glm(name, sparse=sparse, weighted=True)
+    mode, work = theta_of(model, 0), init_work(model)
+    linear = ops.linearize(model, mode[None])
+    rows, d = np.arange(20, dtype=INDEX), mode.size
+    total, matrix = np.zeros(d), np.zeros((d, d))
+    add_gradient(model, work, mode, rows, 1.0, total)
+    ops.add_hessian(model, work, mode, rows, 1.0, matrix)
+    np.testing.assert_array_equal(linear.center, mode)
+    assert_close(linear.total, total)
+    assert_close(linear.matrix, matrix)
+    assert not linear.sizes.any()
+
+    # Over several, means of these; and what a row has more than its own function.
+    draws = mode + 0.3 * np.random.default_rng(3).normal(size=(5, d))
+    several = ops.linearize(model, draws)
+    each = [ops.linearize(model, theta[None]) for theta in draws]
+    assert_close(several.center, draws.mean(axis=0))
+    assert_close(several.total, np.mean([one.total for one in each], axis=0))
+    assert_close(several.matrix, np.mean([one.matrix for one in each], axis=0))
+    theta, i = theta_of(model, 1), rows[7:8]
+    rest, own, slope = np.zeros(d), np.zeros(d), np.zeros((d, d))
+    ops.add_remainder(model, work, theta, several.table, i, 2.0, rest)
+    add_gradient(model, work, theta, i, 1.0, own)
+    for draw in draws:
+        add_gradient(model, work, draw, i, -0.2, own)
+        ops.add_hessian(model, work, draw, i, 0.2, slope)
+    assert_close(rest, 2.0 * (own + slope @ (theta - several.center)))
+
+
+def test_linear_functions_leave_nothing_of_a_linear_model(uncompiled):
+    model = small_model("linear", N)
+    theta = theta_of(model, 1) + 10.0
+    for draws in (None, theta_of(model, 2)[None] + np.eye(4)):
+        chain = Chain("linear-cv", model, draws=draws)
+        for _ in range(5):
+            assert_close(chain.estimate(theta), full_gradient(model, theta))
+
+
+def test_linear_functions_leave_little_to_the_minibatch(uncompiled):
+    # Around draws that scatter by s, differences are of order s and rests of s^2.
+    model, rng = small_model("logistic", 100), np.random.default_rng(0)
+    mode, variance = theta_of(model, 0), {}
+    for name in ("weighted-cv", "linear-cv"):
+        for s in (0.02, 0.2):
+            draws = mode + s * rng.normal(size=(40, mode.size))
+            chain = Chain(name, model, batch_size=30, draws=draws[::2])
+            errors = [chain.estimate(t) - full_gradient(model, t) for t in draws[1::2]]
+            variance[name, s] = np.mean(np.square(errors))
+    assert variance["linear-cv", 0.2] < 0.05 * variance["weighted-cv", 0.2]
+    assert variance["linear-cv", 0.02] < 5e-4 * variance["weighted-cv", 0.02]
+
+
+def test_models_without_linear_functions_get_differences(monkeypatch, uncompiled):
+    network = build("linear-cv", small_model("network", N))
+    assert isinstance(network, GRADIENTS["weighted-cv"])
+    monkeypatch.setattr(linear_control_variate, "MAX_PARAMETERS", 3)
+    regression = build("linear-cv", small_model("logistic"))
+    assert isinstance(regression, GRADIENTS["weighted-cv"])
 
 
 def test_saga_remembers_where_each_row_was_seen(uncompiled):

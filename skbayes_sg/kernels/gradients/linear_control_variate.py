@@ -7,7 +7,8 @@ The linear functions l_i are close to the rows' gradients where the posterior is
 what is left to the minibatch is of second order; their sum over all rows is a vector
 and a matrix, at a cost of d^2 per step. Those at the mode would be Taylor expansions,
 as in Quiroz, Kohn, Villani & Tran (2019); averages over typical draws do better where
-rows bend. The rest of row i, seen at the same draws, gives the weights.
+rows bend. The rest of row i, seen at the same draws, gives the weights, and so does its
+leverage.
 
 Measured against control variates at the mode on 1,000 preferential rows, the largest
 variance of a coordinate falls by three orders of magnitude at d = 10, N = 100,000 and
@@ -26,8 +27,8 @@ from skbayes_sg.kernels.gradients.weighted import (
     weighted_design,
 )
 from skbayes_sg.kernels.gradients.weighted_control_variate import (
+    SHARE,
     WeightedControlVariate,
-    mixed,
 )
 from skbayes_sg.kernels.minibatch import MinibatchMemory
 from skbayes_sg.kernels.ops import (
@@ -39,6 +40,7 @@ from skbayes_sg.kernels.ops import (
     helper,
     implements,
     init_memory,
+    leverages,
     linearize,
     n_parameters,
     parameter_dtype,
@@ -73,7 +75,9 @@ def _(gradient, model):
     draws, dtype = mode[None] if draws is None else draws, parameter_dtype(model)
     linear = linearize(model, draws)
     if weights is None:
-        weights = mixed(linear.sizes) if linear.sizes.any() else np.ones(len(model.y))
+        # A row that alone speaks of a parameter may not show at a few draws.
+        sizes = linear.sizes, leverages(model, linear.center)
+        weights = sum(size / (size.mean() or 1.0) for size in sizes) + SHARE
     weights = row_weights(gradient._replace(weights=weights), model, None)
     linear = linear._replace(
         center=linear.center.astype(dtype),

@@ -52,7 +52,7 @@ class WeightedControlVariate(NamedTuple):
 
 @prepare.register(WeightedControlVariate)
 def _(gradient, model):
-    n, weights = gradient.batch_size, row_weights(gradient, model, mixed)
+    n, weights = gradient.batch_size, row_weights(gradient, model, _mixed)
     terms = terms_of(model, n, weight_classes(weights))
     prepared = gradient._replace(
         batch_size=terms.size(n),
@@ -83,6 +83,5 @@ def _(gradient, memory, model, work, theta, rng, out):
             add_difference(model, work, theta, center.anchor, idx, scale, out)
 
 
-def mixed(sizes):
-    """Return weights for rows whose differences are about so large."""
-    return sizes + SHARE * sizes.mean()
+def _mixed(leverages):
+    return leverages + SHARE * leverages.mean()

@@ -127,10 +127,7 @@ def _(model, draws):
                     table[k, part] += c * centers[m]
                     rest[k] += c * away[m]
             sizes[part] = np.sqrt(_squares(rest) * _squares(away))
-    center = draws.mean(axis=0)
-    if n_draws == 1:
-        sizes = leverages(model, center)
-    return Linearized(center, total.ravel(), matrix, table, sizes)
+    return Linearized(draws.mean(axis=0), total.ravel(), matrix, table, sizes)
 
 
 def _squares(values):
