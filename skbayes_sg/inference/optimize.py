@@ -15,30 +15,37 @@ from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.engine import run_chain
 from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.ops import (
+    implements,
     init_state,
     init_work,
     is_log_concave,
     n_parameters,
     n_rows,
     parameter_dtype,
+    thinned,
     typed,
 )
 from skbayes_sg.kernels.optimizers import Adam
 from skbayes_sg.kernels.passes import log_posterior
 from skbayes_sg.kernels.schedules import Polynomial
 
+THINNING = 16  # rows for each one of the thinned data on which the search begins
+MIN_ROWS = 32  # of thinned data, for each parameter
+
 
 def find_mode(model, start=None, *, n_iter=10_000, random_state=None):
     """Return a mode of the posterior, (n_parameters,), in the model's dtype.
 
-    L-BFGS where the log posterior is concave; Adam on minibatches, `n_iter` steps, for
-    all other models.
+    L-BFGS where the log posterior is concave, without a `start` from the mode of fewer
+    rows; Adam on minibatches, `n_iter` steps, for all other models.
     """
-    model = typed(model)
-    if start is None:
-        start = np.zeros(n_parameters(model))
+    model, d = typed(model), n_parameters(model)
     if is_log_concave(model):
-        return lbfgs(model, start)
+        many = n_rows(model) >= THINNING * MIN_ROWS * d and implements(thinned, model)
+        if start is None and many:
+            start = find_mode(thinned(model, THINNING))
+        return lbfgs(model, np.zeros(d) if start is None else start)
+    start = np.zeros(d) if start is None else start
     return adam(model, start, n_iter=n_iter, random_state=random_state)
 
 

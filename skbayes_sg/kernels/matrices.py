@@ -31,6 +31,19 @@ def _(rows, first, last):
     return scipy.sparse.csr_array(parts, shape=(last - first, rows.n_features))
 
 
+@python_op
+def thinned_rows(rows, every):
+    """Return a copy of each `every`-th row."""
+    return np.ascontiguousarray(rows[::every])
+
+
+@thinned_rows.register(CSRRows)
+def _(rows, every):
+    matrix = matrix_of(rows, 0, shape_rows(rows)[0])[::every]
+    indices, indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int64)
+    return rows._replace(data=matrix.data, indices=indices, indptr=indptr)
+
+
 def each_part(rows):
     """Yield all rows in parts: a slice of the rows' numbers, and their matrix."""
     (n, p), each = shape_rows(rows), rows_at_index(rows)

@@ -296,10 +296,10 @@ def add_difference(model, work, theta, anchor, idx, scale, out):
 
 
 @kernel_op
-def add_remainder(model, work, theta, table, idx, scale, out):
-    """Add scale * sum over `idx` of grad log f_i(theta) less a linear function.
+def add_remainder(model, work, theta, table, idx, scales, out):
+    """Add the sum over b of scales_b (grad log f_i(theta) less a linear function).
 
-    Its numbers are in `table`, the one of `linearize`.
+    Here i is idx_b, and the function's numbers are in `table`, that of `linearize`.
     """
     raise NotImplementedError
 
@@ -543,6 +543,12 @@ def is_exact(gradient):
 def prepare(gradient, model):
     """Return the estimator with what all chains share, computed once from the data."""
     return gradient
+
+
+@python_op
+def thinned(model, every):
+    """Return the posterior of each `every`-th row, which stands for as many."""
+    raise missing(thinned, model)
 
 
 @python_op

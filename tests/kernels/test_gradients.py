@@ -298,7 +298,7 @@ def test_linear_functions(name, sparse, uncompiled):
     assert_close(several.matrix, np.mean([one.matrix for one in each], axis=0))
     theta, i = theta_of(model, 1), rows[7:8]
     rest, own, slope = np.zeros(d), np.zeros(d), np.zeros((d, d))
-    ops.add_remainder(model, work, theta, several.table, i, 2.0, rest)
+    ops.add_remainder(model, work, theta, several.table, i, np.array([2.0]), rest)
     add_gradient(model, work, theta, i, 1.0, own)
     for draw in draws:
         add_gradient(model, work, draw, i, -0.2, own)

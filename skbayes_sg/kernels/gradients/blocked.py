@@ -79,7 +79,8 @@ class Terms(NamedTuple):
 def terms_of(model, batch_size, classes=None):
     """Return blocks of a copy where they pay, else the rows of the model.
 
-    The order of rows is random, but for `classes` of rows that stay together.
+    The order of rows is random, but for classes of rows that stay together, of labels
+    that the function `classes` returns.
     """
     k = rows_per_term(model)
     if k == 1 or batch_size < MIN_DRAWN * k:
@@ -87,5 +88,5 @@ def terms_of(model, batch_size, classes=None):
     # Data do not depend on this order, so one is as random as another.
     order = np.random.default_rng(0).permutation(n_rows(model))
     if classes is not None:
-        order = order[np.argsort(classes[order], kind="stable")]
+        order = order[np.argsort(classes()[order], kind="stable")]
     return Terms(typed(in_blocks(model, order)), k, order)

@@ -30,12 +30,12 @@ from skbayes_sg.kernels.gradients.weighted_control_variate import (
     SHARE,
     WeightedControlVariate,
 )
-from skbayes_sg.kernels.minibatch import MinibatchMemory
 from skbayes_sg.kernels.ops import (
     Linearized,
     add_prior_gradient,
     add_remainder,
     anchored,
+    copy_to,
     estimate,
     helper,
     implements,
@@ -63,11 +63,19 @@ class LinearControlVariate(NamedTuple):
     weights: np.ndarray = None  # (N,) how often to draw each row, up to a factor
     linear: Linearized = None
     design: Design = None
+    scales: np.ndarray = None  # (n,) 1 / w_i of the rows drawn, stratum by stratum
+
+
+class LinearMemory(NamedTuple):
+    """The rows of all strata in changing order, and those of a minibatch."""
+
+    permutation: np.ndarray  # (N,)
+    drawn: np.ndarray  # (n,)
 
 
 @anchored.register(LinearControlVariate)
 def _(gradient, model):
-    n, mode, draws, weights, linear, _ = gradient
+    n, mode, draws, weights, linear, *_ = gradient
     if linear is not None:
         return gradient
     if not implements(linearize, model) or n_parameters(model) > MAX_PARAMETERS:
@@ -96,28 +104,35 @@ def _(gradient, model):
     if gradient.design is not None:
         return gradient
     weights, linear = gradient.weights, gradient.linear
-    terms = terms_of(model, n, weight_classes(weights))
+    terms = terms_of(model, n, lambda: weight_classes(weights))
+    design = weighted_design(terms.size(n), terms.sums(weights), terms.least)
+    scales = np.repeat(np.diff(design.starts) / design.counts, design.counts)
     prepared = gradient._replace(
         batch_size=terms.size(n),
         linear=linear._replace(table=terms.table(linear.table)),
-        design=weighted_design(terms.size(n), terms.sums(weights), terms.least),
+        design=design,
+        scales=scales.astype(parameter_dtype(model)),
     )
     return terms.estimator(typed(prepared), n)
 
 
 @init_memory.register(LinearControlVariate)
 def _(gradient, model, theta, rng):
-    return MinibatchMemory(gradient.design.rows.copy())
+    rows = gradient.design.rows.copy()
+    return LinearMemory(rows, np.zeros_like(rows[: gradient.batch_size]))
 
 
 @estimate.register(LinearControlVariate)
 def _(gradient, memory, model, work, theta, rng, out):
-    linear = gradient.linear
+    linear, design, count = gradient.linear, gradient.design, 0
+    # All strata at once, for few rows at a time take long.
+    for s in range(design.counts.size):
+        idx, _ = draw_stratum(design, memory, s, rng)
+        copy_to(idx, memory.drawn[count : count + idx.size])
+        count += idx.size
     write_linear(linear, theta, out)
     add_prior_gradient(model, work, theta, out)
-    for s in range(gradient.design.counts.size):
-        idx, scale = draw_stratum(gradient.design, memory, s, rng)
-        add_remainder(model, work, theta, linear.table, idx, scale, out)
+    add_remainder(model, work, theta, linear.table, memory.drawn, gradient.scales, out)
 
 
 @helper

@@ -89,14 +89,17 @@ def weighted_design(n, weights, each=1):
     There are so many that `each` or more are drawn of one.
     """
     labels = weight_classes(weights, min(N_CLASSES, max(1, n // each)))
-    _, labels, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    return make_design(labels, allocate(n, sizes, np.bincount(labels, weights)))
+    present = np.flatnonzero(np.bincount(labels))
+    labels = np.searchsorted(present, np.arange(N_CLASSES)).astype(labels.dtype)[labels]
+    sizes, shares = np.bincount(labels), np.bincount(labels, weights)
+    return make_design(labels, allocate(n, sizes, shares))
 
 
 def weight_classes(weights, n_classes=N_CLASSES):
     """Return labels of classes of similar weights, with about equal sums."""
-    order = np.argsort(weights, kind="stable")
-    mass = np.cumsum(weights[order]) - 0.5 * weights[order]
-    labels = np.empty(weights.size, np.int64)
-    labels[order] = np.minimum(n_classes * mass / weights.sum(), n_classes - 1)
-    return labels
+    ordered = np.sort(weights)
+    mass = np.cumsum(ordered)
+    shares = mass[-1] * np.arange(1, n_classes) / n_classes
+    edges = ordered[np.searchsorted(mass, shares)]
+    # Small integers, which numpy sorts in linear time.
+    return np.searchsorted(edges, weights).astype(np.uint8)

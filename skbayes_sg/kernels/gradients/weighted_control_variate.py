@@ -53,7 +53,7 @@ class WeightedControlVariate(NamedTuple):
 @prepare.register(WeightedControlVariate)
 def _(gradient, model):
     n, weights = gradient.batch_size, row_weights(gradient, model, _mixed)
-    terms = terms_of(model, n, weight_classes(weights))
+    terms = terms_of(model, n, lambda: weight_classes(weights))
     prepared = gradient._replace(
         batch_size=terms.size(n),
         weights=weights,

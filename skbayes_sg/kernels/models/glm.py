@@ -161,10 +161,10 @@ def _(model, work, theta, anchor, idx, scale, out):
 
 
 @add_remainder.register(GLM)
-def _(model, work, theta, table, idx, scale, out):
-    length, n_outputs = BLOCK // rows_at_index(model.rows), model.n_outputs
-    for first in range(0, idx.size, length):
-        block = idx[first : first + length]
+def _(model, work, theta, table, idx, scales, out):
+    each, n_outputs = rows_at_index(model.rows), model.n_outputs
+    for first in range(0, idx.size, BLOCK // each):
+        block = idx[first : first + BLOCK // each]
         r = residuals(model, work, theta, block)
         for k in range(n_outputs):
             constant = taken(model, work, block, table[k])
@@ -174,7 +174,10 @@ def _(model, work, theta, table, idx, scale, out):
                 slope = taken(model, work, block, table[(k + 1) * n_outputs + m])
                 for b in range(slope.size):
                     r[k, b] += slope[b] * work.eta[m, b]
-        add_block(model, block, r, scale, out)
+            for b in range(block.size):
+                for i in range(b * each, (b + 1) * each):
+                    r[k, i] *= scales[first + b]
+        add_block(model, block, r, 1.0, out)
 
 
 @log_likelihood.register(GLM)
@@ -300,8 +303,9 @@ def add_block(model, block, r, scale, out):
     width, factor = p + int(model.intercept), r.dtype.type(scale)
     for k in range(model.n_outputs):
         weights = r[k, :size]
-        for b in range(size):
-            weights[b] *= factor
+        if factor != 1.0:
+            for b in range(size):
+                weights[b] *= factor
         add_rows(model.rows, block, weights, out[k * width : k * width + p])
         if model.intercept:
             out[k * width + p] += total(weights)

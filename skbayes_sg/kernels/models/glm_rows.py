@@ -1,4 +1,4 @@
-"""What a GLM knows of its single rows: remembered gradients and classes.
+"""What a GLM knows of its single rows: remembered gradients, classes, fewer of them.
 
 The gradient of row i is the outer product of d log f / d eta_i and (x_i, 1), so a table
 of gradients holds K numbers per row.
@@ -6,8 +6,15 @@ of gradients holds K numbers per row.
 
 import numpy as np
 
+from skbayes_sg.kernels.matrices import thinned_rows
 from skbayes_sg.kernels.models.glm import BLOCK, GLM, add_block, residuals
-from skbayes_sg.kernels.ops import init_table, n_rows, replace_gradients, row_classes
+from skbayes_sg.kernels.ops import (
+    init_table,
+    n_rows,
+    replace_gradients,
+    row_classes,
+    thinned,
+)
 
 
 @init_table.register(GLM)
@@ -31,3 +38,13 @@ def _(model, work, theta, table, idx, out):
 @row_classes.register(GLM)
 def _(model):
     return model.y
+
+
+@thinned.register(GLM)
+def _(model, every):
+    weights = model.weights if model.weights.size else np.ones_like(model.y)
+    return model._replace(
+        rows=thinned_rows(model.rows, every),
+        y=np.ascontiguousarray(model.y[::every]),
+        weights=every * weights[::every],
+    )
