@@ -23,6 +23,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from skbayes_sg import sample
+from skbayes_sg._base import N_LINEARIZED
 from skbayes_sg.datasets import make_logistic
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.kernels.coordinates import Dense
@@ -91,8 +92,9 @@ def estimates(gradient, model, thetas):
     return out, (time.process_time() - began) / len(thetas)
 
 
-def build(name, mode):
-    kind, given = GRADIENTS[name], {"batch_size": BATCH_SIZE, "mode": mode}
+def build(name, mode, draws):
+    given = {"batch_size": BATCH_SIZE, "mode": mode, "draws": draws}
+    kind = GRADIENTS[name]
     return kind(**{key: given[key] for key in kind._fields if key in given})
 
 
@@ -114,10 +116,13 @@ def along_a_chain(n, d, n_steps):
     )
     half = n_steps // 2
     exact, _ = estimates(Full(), model, thetas[half:])
+    # What control variates may be fitted at: draws of the Gaussian at the mode.
+    z = np.random.default_rng(2).standard_normal((N_LINEARIZED, mode.size))
+    draws = mode + z @ factor.T
     results = {}
     for name in GRADIENTS:
         if name != "full":
-            out, seconds = estimates(build(name, mode), model, thetas)
+            out, seconds = estimates(build(name, mode, draws), model, thetas)
             error = (out[half:] - exact) @ factor
             results[name] = np.mean(error**2), seconds
     return results

@@ -57,8 +57,9 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         the preconditioner (posterior standard deviations for "dense").
     gradient : str or gradient estimator, default="auto"
         One of `skbayes_sg.kernels.gradients.GRADIENTS`, for instance "full",
-        "minibatch" or "cv". "auto" is control variates on preferential minibatches,
-        or the full gradient where that is cheaper.
+        "minibatch" or "cv". "auto" is linear control variates on preferential
+        minibatches ("weighted-cv" for skewed posteriors), or the full gradient where
+        that is cheaper.
     batch_size : int or "auto", default="auto"
         Rows per gradient estimate.
     preconditioner : {"auto", "dense", "diagonal", "none"}, default="auto"

@@ -10,9 +10,9 @@ as in Quiroz, Kohn, Villani & Tran (2019); averages over typical draws do better
 rows bend. The rest of row i, seen at the same draws, gives the weights, and so does its
 leverage.
 
-Measured against control variates at the mode on 1,000 preferential rows, the largest
-variance of a coordinate falls by three orders of magnitude at d = 10, N = 100,000 and
-30 to 50 times at d = 50 and 100 and on a9a.
+Measured against differences to the mode on 1,000 preferential rows of the simulated
+data, N = 100,000, the variance is 2,600 times less at d = 10, 70 at d = 50 and 18 at
+d = 100.
 """
 
 from typing import NamedTuple

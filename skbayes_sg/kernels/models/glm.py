@@ -51,7 +51,8 @@ from skbayes_sg.kernels.rows import (
     take_values,
 )
 
-BLOCK = 256  # rows whose predictors are held at once; their features stay in cache
+BLOCK = 1024  # rows whose predictors are held at once, at the most
+FEW, NUMBERS = 256, 2**14  # fewer of many features, which are to stay in cache
 
 
 class GLM(NamedTuple):
@@ -140,7 +141,7 @@ def _(model, order):
 
 @add_gradient.register(GLM)
 def _(model, work, theta, idx, scale, out):
-    length = BLOCK // rows_at_index(model.rows)
+    length = length_at_once(model)
     for first in range(0, idx.size, length):
         block = idx[first : first + length]
         r = residuals(model, work, theta, block)
@@ -149,7 +150,7 @@ def _(model, work, theta, idx, scale, out):
 
 @add_difference.register(GLM)
 def _(model, work, theta, anchor, idx, scale, out):
-    length = BLOCK // rows_at_index(model.rows)
+    length = length_at_once(model)
     for first in range(0, idx.size, length):
         block = idx[first : first + length]
         r = residuals(model, work, theta, block)
@@ -163,8 +164,9 @@ def _(model, work, theta, anchor, idx, scale, out):
 @add_remainder.register(GLM)
 def _(model, work, theta, table, idx, scales, out):
     each, n_outputs = rows_at_index(model.rows), model.n_outputs
-    for first in range(0, idx.size, BLOCK // each):
-        block = idx[first : first + BLOCK // each]
+    length = length_at_once(model)
+    for first in range(0, idx.size, length):
+        block = idx[first : first + length]
         r = residuals(model, work, theta, block)
         for k in range(n_outputs):
             constant = taken(model, work, block, table[k])
@@ -249,6 +251,14 @@ def _(model, work, theta, idx, scale, out):
             add_squared_rows(model.rows, block, w, out[k * size : k * size + p])
             if model.intercept:
                 out[k * size + p] += total(w)
+
+
+@helper
+def length_at_once(model):
+    """Return how many indices are dealt with at once."""
+    n_features = shape_rows(model.rows)[1]
+    size = min(BLOCK, max(FEW, NUMBERS // max(n_features, 1)))
+    return size // rows_at_index(model.rows)
 
 
 @helper
