@@ -28,7 +28,7 @@ from skbayes_sg._validation import (
     check_precision,
     check_sample_weight,
 )
-from skbayes_sg.inference.chains import DivergenceError
+from skbayes_sg.inference.divergence import DivergenceError
 from skbayes_sg.inference.factorization import (
     WARM_UP_SAMPLER,
     automatic_row_lengths,

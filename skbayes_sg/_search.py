@@ -29,7 +29,7 @@ from skbayes_sg._validation import (
     check_n_jobs,
     check_option,
 )
-from skbayes_sg.inference.chains import DivergenceError
+from skbayes_sg.inference.divergence import DivergenceError
 
 # Times the automatic step size: from slow mixing to where chains are biased or diverge.
 DEFAULT_GRID = 2.0 ** np.arange(-5, 5)

@@ -22,7 +22,7 @@ from skbayes_sg import (
     SGNHTLogisticRegression,
 )
 from skbayes_sg.datasets import make_logistic, make_ratings
-from skbayes_sg.inference import chains, networks
+from skbayes_sg.inference import networks, running
 
 SHORT = dict(n_draws=20, burn_in=40, thin=2, n_chains=4, random_state=0)
 ESTIMATORS = {
@@ -70,7 +70,7 @@ def test_one_hash(family, short_training, monkeypatch, stop_after, tmp_path):
             hashes[backend] = digest(estimator, data)
     for seconds in (0.0, 10.0):
         with monkeypatch.context() as patch:
-            patch.setattr(chains, "CHUNK_SECONDS", seconds)
+            patch.setattr(running, "CHUNK_SECONDS", seconds)
             hashes[f"chunks of {seconds} s"] = digest(estimator, data)
     changes = {"checkpoint": tmp_path}
     stop_after(200, lambda: digest(estimator, data, **changes))

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.inference.chains import DivergenceError, sample
+from skbayes_sg.inference.chains import sample
+from skbayes_sg.inference.divergence import DivergenceError
 from skbayes_sg.kernels.coordinates import Diagonal
 from skbayes_sg.kernels.gradients import Full
 from skbayes_sg.kernels.models.matrix_factorization import (

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from skbayes_sg import DivergenceError, sample
-from skbayes_sg.inference import chains
+from skbayes_sg.inference import running, storage
 from skbayes_sg.kernels import ops
 from skbayes_sg.kernels.coordinates import Dense, Diagonal
 from skbayes_sg.kernels.gradients import Full, Minibatch
@@ -56,7 +56,7 @@ def test_what_comes_from_another_process_is_not_compiled_anew(model, monkeypatch
 
     here, before = draw(model, n_jobs=2), n_compiled()
     monkeypatch.setattr(
-        chains, "shared", lambda plan, n_jobs: pickle.loads(pickle.dumps(plan))
+        running, "shared", lambda plan, n_jobs: pickle.loads(pickle.dumps(plan))
     )
     assert np.array_equal(here, draw(model, n_jobs=2))
     assert n_compiled() == before
@@ -65,7 +65,7 @@ def test_what_comes_from_another_process_is_not_compiled_anew(model, monkeypatch
 @pytest.mark.parametrize("seconds", [0.0, 1e-5, 10.0])
 def test_same_draws_for_any_chunk_length(model, monkeypatch, seconds):
     expected = draw(model)
-    monkeypatch.setattr(chains, "CHUNK_SECONDS", seconds)
+    monkeypatch.setattr(running, "CHUNK_SECONDS", seconds)
     assert np.array_equal(expected, draw(model))
 
 
@@ -180,7 +180,7 @@ def test_storage_and_limit(model, tmp_path, monkeypatch):
     other = draw(model, storage=tmp_path, random_state=8)  # in a file of its own
     assert np.array_equal(np.load(tmp_path / "draws-1.npy"), other)
     assert np.array_equal(mapped, draw(model))
-    monkeypatch.setattr(chains, "MAX_BYTES", 1000)
+    monkeypatch.setattr(storage, "MAX_BYTES", 1000)
     with pytest.raises(ValueError, match="thin.*storage"):
         draw(model)
 

@@ -19,7 +19,7 @@ from skbayes_sg import (
     sample,
 )
 from skbayes_sg.datasets import make_ratings
-from skbayes_sg.inference import chains
+from skbayes_sg.inference import running
 from skbayes_sg.inference.checkpoints import identity
 from skbayes_sg.kernels.gradients import SAGA, SVRG, Full, Minibatch
 from skbayes_sg.kernels.models import GaussianMean
@@ -167,11 +167,11 @@ def long_fit(kind, seconds, checkpoint):
 KILL = """
 import sys
 import numpy as np
-from skbayes_sg.inference import chains
+from skbayes_sg.inference import running
 from tests.inference.test_checkpoints import long_fit
 
-chains.CHECKPOINT_SECONDS = chains.CHUNK_SECONDS = 0.02
-run_chain, count = chains.run_chain, []
+running.CHECKPOINT_SECONDS = running.CHUNK_SECONDS = 0.02
+run_chain, count = running.run_chain, []
 
 
 def announced(*args):
@@ -181,7 +181,7 @@ def announced(*args):
     run_chain(*args)
 
 
-chains.run_chain = announced
+running.run_chain = announced
 kind, seconds, folder = sys.argv[1:]
 np.save(f"{folder}.npy", long_fit(kind, float(seconds), folder))
 """
@@ -230,7 +230,7 @@ def test_interrupted_fit(monkeypatch, warm_start):
     model = classifier(warm_start=warm_start).fit(X, y)
     before = vars(model).copy()
     model.set_params(thin=100, n_draws=1_000_000, n_jobs=2, warm_start=warm_start)
-    run_chain, count = chains.run_chain, []
+    run_chain, count = running.run_chain, []
 
     def interrupting(*args):
         count.append(1)
@@ -238,7 +238,7 @@ def test_interrupted_fit(monkeypatch, warm_start):
             os.kill(os.getpid(), signal.SIGINT)
         return run_chain(*args)
 
-    monkeypatch.setattr(chains, "run_chain", interrupting)
+    monkeypatch.setattr(running, "run_chain", interrupting)
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
