@@ -339,10 +339,7 @@ def merge_draws(draws, weighting="auto"):
         # In units of the average sd: badly scaled columns would spoil the inverses.
         unit = np.mean([shard.std(axis=0) for shard in draws], axis=0)
         scaled = [shard / unit for shard in draws]
-        weights = [
-            np.linalg.inv(np.atleast_2d(np.cov(shard, rowvar=False)))
-            for shard in scaled
-        ]
+        weights = _inverses(np.atleast_2d(np.cov(s, rowvar=False)) for s in scaled)
         total = sum(shard @ w for w, shard in zip(weights, scaled, strict=True))
         merged = unit * np.linalg.solve(sum(weights), total.T).T
     return merged.reshape(shape).astype(dtype)
@@ -369,7 +366,7 @@ def merge_moments(moments, weighting="auto"):
     unit = np.mean(np.sqrt(variances), axis=0)
     scaled = [c / np.outer(unit, unit) for c in covariances]
     if _is_dense(weighting, n, unit.size):
-        weights = [np.linalg.inv(c) for c in scaled]
+        weights = _inverses(scaled)
     else:
         weights = [np.diag(1.0 / np.diagonal(c)) for c in scaled]
     root = np.linalg.inv(sum(weights))
@@ -387,6 +384,18 @@ def _check_spread(variances):
                 f"the draws of shard {number} do not vary, so they cannot be weighted; "
                 "raise n_draws, or the step_size"
             )
+
+
+def _inverses(covariances):
+    """Return the inverse of each shard's; a ValueError where rounding leaves none."""
+    for number, c in enumerate(covariances := list(covariances)):
+        smallest, largest = np.linalg.eigvalsh(c)[[0, -1]]
+        if not smallest > len(c) * np.finfo(np.float64).eps * largest:
+            raise ValueError(
+                f"the draws of shard {number} vary in fewer directions than they have "
+                'parameters; raise n_draws, or use weighting="diagonal"'
+            )
+    return [np.linalg.inv(c) for c in covariances]
 
 
 def _is_dense(weighting, n, dim):

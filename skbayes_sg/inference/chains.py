@@ -123,7 +123,8 @@ def sample(
         What comes of the draws. With "moments" none is kept, and their mean and
         covariance are returned; with "variances" the diagonal of that alone.
     n_jobs : int, optional
-        Chains at a time, as threads. The draws do not depend on it.
+        Chains at a time, as threads; those of one thread take turns. The draws do not
+        depend on it.
     random_state : int, SeedSequence or None
         Seed; every chain gets a stream of its own.
     progress : bool or Bar, default=False

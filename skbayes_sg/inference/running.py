@@ -1,15 +1,18 @@
-"""Chains at work: in chunks, between which Python has control."""
+"""Chains at work: in chunks, between which Python has control, and in turns.
+
+Where there are more chains than threads, those of a thread take turns, a chunk each, so
+that all of them have come about as far when a run is broken off.
+"""
 
 import math
 import time
-from contextlib import nullcontext
 from typing import NamedTuple
 
 import joblib
 import numpy as np
 
 from skbayes_sg.inference.checkpoints import restore, snapshot
-from skbayes_sg.inference.cluster import shared
+from skbayes_sg.inference.cluster import shared, shares_memory
 from skbayes_sg.inference.divergence import distance, divergence, reach
 from skbayes_sg.inference.moments import Sums, init_sums
 from skbayes_sg.inference.storage import recorder
@@ -61,10 +64,10 @@ class Control:
     def __init__(self, n_chains):
         self.cancelled = False  # chains leave at once
         self.done = [0] * n_chains  # iterations of each chain
-        self.running = set()  # chains whose thread is at work
+        self.running = set()  # threads at work, each by its first chain
 
     def cancel(self, seconds=0.2):
-        """Wait until no chain is at work, unless one takes longer: it compiles."""
+        """Wait until no thread is at work, unless one takes longer: it compiles."""
         self.cancelled = True
         until = time.monotonic() + seconds
         while self.running and time.monotonic() < until:
@@ -80,41 +83,61 @@ def run_chains(plan, own, n_jobs, control, bar):
 
     `own` has what belongs to each: its position, its seed and its array for draws.
     """
-    if len(own) == 1:  # nothing is gained elsewhere
-        return [_run_one(plan, 0, own[0], control, bar)]
-    parallel = joblib.effective_n_jobs(n_jobs) > 1
-    # BLAS would start threads of its own under each of the chains.
-    with one_blas_thread() if parallel else nullcontext():
-        common = shared(plan, n_jobs)
-        return joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
-            joblib.delayed(_run_one)(common, c, own[c], control, bar)
-            for c in range(len(own))
+    n_chains = len(own)
+    n_jobs = min(n_chains, joblib.effective_n_jobs(n_jobs))
+    if n_jobs == 1:  # nothing is gained elsewhere
+        return _run_in_turns(plan, dict(enumerate(own)), control, bar)
+    # A process has tasks of one chain: what it is doing is lost with it.
+    step = n_jobs if shares_memory() else n_chains
+    groups = [{c: own[c] for c in range(k, n_chains, step)} for k in range(step)]
+    common = shared(plan, n_jobs)
+    with one_blas_thread():  # it would start threads of its own under each of ours
+        ends = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
+            joblib.delayed(_run_in_turns)(common, group, control, bar)
+            for group in groups
         )
+    return [ends[c % step][c // step] for c in range(n_chains)]
+
+
+def _run_in_turns(plan, group, control, bar):
+    """Run some chains, a chunk of each in turn; return their ends.
+
+    `group` has what belongs to each by its number, as tuples: Dask keeps arrays that
+    are arguments on one worker, and loses them with it.
+    """
+    plan = plan.typed()
+    runs = {c: _run_one(plan, c, own, control, bar) for c, own in group.items()}
+    ends, name = dict.fromkeys(group), min(group)
+    control.running.add(name)
+    try:
+        while runs:
+            for c, run in list(runs.items()):
+                try:
+                    next(run)
+                except StopIteration as stop:
+                    ends[c] = stop.value
+                    del runs[c]
+    finally:
+        control.running.discard(name)
+    return list(ends.values())
 
 
 def _run_one(plan, c, own, control, bar):
-    """Run chain c to its end, or to where it is stopped.
-
-    `own` is a tuple, because Dask keeps arrays that are arguments on one worker, and
-    loses them with it.
-    """
+    """Run chain c to its end, or to where it is stopped; yield after each chunk."""
     position, seed, draws = own
-    control.running.add(c)
-    plan = plan.typed()
-    try:
-        chain, target = _new_chain(plan, position, seed)
-        t = plan.begin
-        if plan.resume is not None:
-            t = restore(chain._replace(sums=None), plan.resume[c])
-        if plan.checkpoint is not None:
-            t = plan.checkpoint.load(c, chain) or t
-            draws = np.lib.format.open_memmap(plan.checkpoint.draws, mode="r+")[c]
-        elif not draws.flags.writeable:
-            draws = np.empty_like(draws)
-        bar.update(t - plan.begin)
-        t = _run_from(t, plan, c, chain, target, np.asarray(draws), control, bar)
-    finally:
-        control.running.discard(c)
+    chain, target = _new_chain(plan, position, seed)
+    t = plan.begin
+    if plan.resume is not None:
+        t = restore(chain._replace(sums=None), plan.resume[c])
+    if plan.checkpoint is not None:
+        t = plan.checkpoint.load(c, chain) or t
+        draws = np.lib.format.open_memmap(plan.checkpoint.draws, mode="r+")[c]
+    elif not draws.flags.writeable:
+        draws = np.empty_like(draws)
+    control.done[c] = t
+    bar.update(t - plan.begin)
+    own = chain, target, np.asarray(draws)
+    t = yield from _run_from(t, plan, c, *own, control, bar)
     variance = chain.noise.variance
     if chain.noise.count[0] == 0:
         variance = np.full_like(variance, np.nan)
@@ -140,7 +163,10 @@ def _new_chain(plan, position, seed):
 
 
 def _run_from(t, plan, c, chain, target, draws, control, bar):
-    """Run chain c from iteration t on, in chunks; return the iteration it reached."""
+    """Run chain c from iteration t on, in chunks; return the iteration it reached.
+
+    It yields after each of them.
+    """
     record = recorder(plan, draws, chain.sums, t)
     farthest = reach(plan, chain.state.position)
     monitor = Monitor(plan, target) if bar.enabled and c == 0 else None
@@ -178,6 +204,7 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
         ):
             plan.checkpoint.save(c, chain, t)
             saved = time.monotonic()
+        yield
     record.close(t)
     return t
 

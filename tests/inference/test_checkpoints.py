@@ -224,17 +224,19 @@ def test_killed_runs_end_with_the_same_draws(tmp_path, kind, n_kills):
     assert np.isfinite(whole).all() and np.array_equal(whole, killed)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("warm_start", [False, True])
-def test_interrupted_fit(monkeypatch, warm_start):
+def test_interrupted_fit(monkeypatch, warm_start, n_jobs):
+    """Chains of one thread take turns, so all of them have draws."""
     X, y = data()
     model = classifier(warm_start=warm_start).fit(X, y)
     before = vars(model).copy()
-    model.set_params(thin=100, n_draws=1_000_000, n_jobs=2, warm_start=warm_start)
+    model.set_params(thin=100, n_draws=1_000_000, n_jobs=n_jobs, warm_start=warm_start)
     run_chain, count = running.run_chain, []
 
     def interrupting(*args):
         count.append(1)
-        if len(count) == 20:
+        if len(count) == 40:
             os.kill(os.getpid(), signal.SIGINT)
         return run_chain(*args)
 
