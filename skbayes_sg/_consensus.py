@@ -28,6 +28,7 @@ from skbayes_sg._validation import (
 from skbayes_sg.inference.moments import Moments
 
 DRAWS_PER_PARAMETER = 10  # at the least, for the inverse of their covariance
+SMALLEST_VARIANCE = 1e-300  # whose inverses can be added up
 
 
 def _of_merged(name):
@@ -379,7 +380,7 @@ def merge_moments(moments, weighting="auto"):
 def _check_spread(variances):
     """Raise a ValueError if a parameter of a shard does not vary: it has no weight."""
     for number, shard in enumerate(variances):
-        if not np.all(shard > 0.0):
+        if not np.all(shard > SMALLEST_VARIANCE):
             raise ValueError(
                 f"the draws of shard {number} do not vary, so they cannot be weighted; "
                 "raise n_draws, or the step_size"

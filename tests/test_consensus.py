@@ -250,6 +250,8 @@ def test_draws_in_few_directions_have_no_precision_matrix(rng):
     with pytest.raises(ValueError, match='shard 0 vary in fewer.*"diagonal"'):
         merge_draws([line, line + rng.normal(size=line.shape)], "dense")
     assert np.allclose(merge_draws([line, line], "diagonal"), line)
+    with pytest.raises(ValueError, match="shard 0 do not vary"):
+        merge_draws([1e-155 * line], "diagonal")  # no inverses of such variances
 
 
 def test_bad_shards():

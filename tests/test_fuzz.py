@@ -319,6 +319,24 @@ FOUND = {
         },
         (ONE_ROW_APART, np.arange(20) % 2, None),
     ),
+    # A network of which one draw takes all of y for noise.
+    "noise": (
+        regressor,
+        {
+            "step_size": 3.9,
+            "weight_precision": 1e-8,
+            "gradient": "full",
+            "preconditioner": "none",
+            "burn_in": 0,
+            "thin": 2,
+            "n_draws": 1,
+            "n_chains": 2,
+            "hidden_layer_sizes": 4,
+            "dtype": "float64",
+            "random_state": 0,
+        },
+        (np.zeros((16, 3)), np.random.default_rng(0).normal(size=(16, 2)), None),
+    ),
     # The precision of a factor that no rating holds falls to zero.
     "precision": (
         recommender,

@@ -108,6 +108,12 @@ def test_truncated_files_are_refused(tmp_path, name, size):
         draw(checkpoint=tmp_path)
 
 
+def test_a_folder_in_place_of_a_file_is_refused(tmp_path):
+    (tmp_path / "draws.npy").mkdir()
+    with pytest.raises(ValueError, match="draws.npy is truncated or not a checkpoint"):
+        draw(checkpoint=tmp_path)
+
+
 def test_checkpoint_needs_a_seed(tmp_path):
     with pytest.raises(ValueError, match="checkpoint needs a random_state"):
         draw(checkpoint=tmp_path, random_state=None)
