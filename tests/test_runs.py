@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+from functools import partial
 
 import joblib
 import numpy as np
@@ -87,7 +88,7 @@ def test_interrupt(family, n_jobs, short_training):
     estimator, data = ESTIMATORS[family]
     clone(estimator).fit(*data)  # compiled
     endless = clone(estimator).set_params(n_draws=10, thin=10**8, n_jobs=n_jobs)
-    times, moments = {}, np.random.default_rng(0).uniform(0.05, 1.0, size=5)
+    times, moments = {}, np.random.default_rng(0).uniform(0.05, 1.0, size=10)
     raised = threading.Event()
 
     def interrupt(seconds):
@@ -116,6 +117,24 @@ def test_interrupt(family, n_jobs, short_training):
             assert not hasattr(endless, "samples_")
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_interrupt_keeps_draws_of_all_chains(family, short_training, stop_after):
+    """With `warm_start`, also where one thread runs all of them."""
+    estimator, data = ESTIMATORS[family]
+    whole = clone(estimator).fit(*data).samples_
+    model = clone(estimator).set_params(warm_start=True, n_jobs=1)
+
+    def records(*args):  # of the chains themselves, not of what goes before
+        *_, stop, first, thin, _, _, draws = args
+        return len(draws) == SHORT["n_draws"] and stop > first
+
+    fit = partial(model.fit, *data)
+    stop_after(4 * SHORT["n_chains"] * SHORT["thin"], fit, KeyboardInterrupt, records)
+    assert model.samples_.shape[1] == 4
+    assert np.array_equal(model.samples_, whole[:, :4])
+    assert len(model.predict(data[0])) == len(data[1])
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """Chains: reproducibility, chunks, threads, divergence, interruption, storage."""
 
+import contextlib
 import os
 import pickle
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -190,23 +192,51 @@ def test_wrong_start(model):
         draw(model, start=np.zeros(4))
 
 
-@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("place", ["terminal", "notebook", "log"])
 @pytest.mark.parametrize("tqdm", [True, False])
-def test_progress(model, capsys, monkeypatch, tqdm, terminal):
+def test_progress(model, capsys, monkeypatch, tqdm, place):
     if not tqdm:
         monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    if place == "notebook":
+        monkeypatch.setitem(sys.modules, "ipykernel", object())
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: place == "terminal")
+    drawn = tqdm and place != "log"
     draw(model, progress=True, n_draws=1, thin=1, burn_in=0, n_chains=1)
     draw(model, progress=True, n_jobs=2)
     out, err = capsys.readouterr()
     assert out == ""
-    assert "100%" in err if tqdm and terminal else "sampling: 100 %" in err
-    if not (tqdm and terminal):
+    assert "100%" in err if drawn else "sampling: 100 %" in err
+    if not drawn:
         assert re.search(r"1680 of 1680 iterations, 0 s left, step = 0.1, log", err)
     # SGLD with h = 0.1; log p = -1/2 sum_i (y_i - mu)' P (y_i - mu), about -900.
     assert re.search(r"step( = |=)0.1, log posterior( = |=)-\d+", err)
     draw(model)
     assert capsys.readouterr().err == ""
+
+
+IN_A_TERMINAL = """
+import numpy as np
+from tests.inference.test_chains import GaussianMean, draw
+draw(GaussianMean(np.zeros((50, 3)), np.eye(3)), progress=True, thin=20)
+"""
+
+
+def test_progress_in_a_real_terminal():
+    """One line, drawn again and again, with all that is known."""
+    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
+    ours, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (24, 120))
+    process = subprocess.Popen([sys.executable, "-c", IN_A_TERMINAL], stderr=terminal)
+    os.close(terminal)
+    shown = b""
+    with contextlib.suppress(OSError):  # which is how a terminal says that it is over
+        while more := os.read(ours, 4096):
+            shown += more
+    os.close(ours)
+    assert process.wait() == 0
+    *_, last = filter(None, re.split(r"[\r\n]+", shown.decode()))
+    assert re.search(r"^sampling: 100%\|.*16080/16080 .*step=0.1, log post", last)
+    assert shown.count(b"\n") == 1
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
