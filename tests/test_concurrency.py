@@ -84,6 +84,7 @@ def python(code, *args, prefix=(), **variables):
     result = subprocess.run(
         [*prefix, sys.executable, "-c", code, *map(str, args)],
         env=environment,
+        cwd=environment["PYTHONPATH"],  # which comes before it otherwise
         capture_output=True,
         text=True,
         timeout=300,
