@@ -25,6 +25,7 @@ from skbayes_sg._validation import (
     check_path,
     check_sample_weight,
 )
+from skbayes_sg.inference.control import Control
 from skbayes_sg.inference.moments import Moments
 
 DRAWS_PER_PARAMETER = 10  # at the least, for the inverse of their covariance
@@ -238,10 +239,16 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
     def _fit_shards(self, estimator, shards, n_shards, rng):
         vars(self).pop("classes_", None)
         seeds = rng.randint(2**31, size=n_shards)
-        fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_fit_shard)(_with_share(estimator, n_shards, seed), shard, number)
-            for number, (shard, seed) in enumerate(zip(shards, seeds, strict=True))
-        )
+        estimators = [_with_share(estimator, n_shards, seed) for seed in seeds]
+        control = Control()
+        try:
+            fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(_fit_shard)(*part, number, control)
+                for number, part in enumerate(zip(estimators, shards, strict=True))
+            )
+        except BaseException:
+            control.cancel()  # threads would go on
+            raise
         _check_agreement(fitted)
         merged, whole = clone(estimator), vars(self)
         if estimator.keep == "draws":
@@ -417,13 +424,14 @@ def _with_share(estimator, n_shards, seed):
     )
 
 
-def _fit_shard(estimator, shard, number):
+def _fit_shard(estimator, shard, number, control):
     """Fit one shard, and forget its data."""
     if estimator.checkpoint is not None:
         folder = os.path.join(estimator.checkpoint, f"shard-{number}")
         estimator.set_params(checkpoint=folder)
     try:
-        with joblib.parallel_config("threading"):  # its chains stay where the data are
+        # Its chains stay where the data are.
+        with joblib.parallel_config("threading"), control.task(number):
             estimator.fit(*(shard() if callable(shard) else shard))
     except Exception as error:
         error.add_note(f"This was shard {number}.")

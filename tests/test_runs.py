@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from skbayes_sg import (
+    ConsensusClassifier,
     DivergenceError,
     SGBPMFRecommender,
     SGHMCClassifierMLP,
@@ -82,12 +83,15 @@ def test_one_hash(family, short_training, monkeypatch, stop_after, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("family", ESTIMATORS)
+@pytest.mark.parametrize("family", [*ESTIMATORS, "consensus"])
 def test_interrupt(family, n_jobs, short_training):
     """Raised within 0.3 s at random moments; 0.5 s later no thread computes."""
-    estimator, data = ESTIMATORS[family]
+    estimator, data = ESTIMATORS["logistic" if family == "consensus" else family]
     clone(estimator).fit(*data)  # compiled
-    endless = clone(estimator).set_params(n_draws=10, thin=10**8, n_jobs=n_jobs)
+    endless = clone(estimator).set_params(n_draws=10, thin=10**8)
+    if family == "consensus":
+        endless = ConsensusClassifier(endless, n_shards=3)
+    endless.set_params(n_jobs=n_jobs)
     times, moments = {}, np.random.default_rng(0).uniform(0.05, 1.0, size=10)
     raised = threading.Event()
 

@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.inference.checkpoints import Checkpoint, identity
+from skbayes_sg.inference.control import Control
 from skbayes_sg.inference.curvature import curvature_diagonal
 from skbayes_sg.inference.moments import moments_of
 from skbayes_sg.inference.plans import make_plan, starts_of
 from skbayes_sg.inference.progress import Bar, Progress
-from skbayes_sg.inference.running import Control, run_chains
+from skbayes_sg.inference.running import run_chains
 from skbayes_sg.inference.storage import allocate_draws, check_keep
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.ops import (

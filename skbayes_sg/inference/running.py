@@ -58,26 +58,6 @@ class End(NamedTuple):
     sums: Sums
 
 
-class Control:
-    """What the main thread and the chains tell one another between chunks."""
-
-    def __init__(self, n_chains):
-        self.cancelled = False  # chains leave at once
-        self.done = [0] * n_chains  # iterations of each chain
-        self.running = set()  # threads at work, each by its first chain
-
-    def cancel(self, seconds=0.2):
-        """Wait until no thread is at work, unless one takes longer: it compiles."""
-        self.cancelled = True
-        until = time.monotonic() + seconds
-        while self.running and time.monotonic() < until:
-            time.sleep(0.005)
-
-
-class Cancelled(Exception):
-    """Another chain has failed, or the run was interrupted."""
-
-
 def run_chains(plan, own, n_jobs, control, bar):
     """Run all chains to their ends, or to where they are stopped.
 
@@ -107,9 +87,8 @@ def _run_in_turns(plan, group, control, bar):
     """
     plan = plan.typed()
     runs = {c: _run_one(plan, c, own, control, bar) for c, own in group.items()}
-    ends, name = dict.fromkeys(group), min(group)
-    control.running.add(name)
-    try:
+    ends = dict.fromkeys(group)
+    with control.task(min(group)):
         while runs:
             for c, run in list(runs.items()):
                 try:
@@ -117,8 +96,6 @@ def _run_in_turns(plan, group, control, bar):
                 except StopIteration as stop:
                     ends[c] = stop.value
                     del runs[c]
-    finally:
-        control.running.discard(name)
     return list(ends.values())
 
 
@@ -172,8 +149,7 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
     monitor = Monitor(plan, target) if bar.enabled and c == 0 else None
     chunk, saved = 1, time.monotonic()
     while t < plan.n_iter and not (bar.stopped and plan.n_kept(t) > 0):
-        if control.cancelled:
-            raise Cancelled
+        control.check()
         stop = min(t + chunk, plan.n_iter, record.full)
         began = time.perf_counter()
         run_chain(
