@@ -48,7 +48,7 @@ class Control:
             self._running.discard(name)
 
     def cancel(self, seconds=0.2):
-        """Wait until no task is at work, unless one takes longer: it compiles."""
+        """Tell all tasks to leave, and wait; not for long, as one may be compiling."""
         self._cancelled = True
         until = time.monotonic() + seconds
         while self._running and time.monotonic() < until:
