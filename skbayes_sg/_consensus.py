@@ -241,14 +241,11 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
         seeds = rng.randint(2**31, size=n_shards)
         estimators = [_with_share(estimator, n_shards, seed) for seed in seeds]
         control = Control()
-        try:
+        with control.all_or_none():
             fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                 delayed(_fit_shard)(*part, number, control)
                 for number, part in enumerate(zip(estimators, shards, strict=True))
             )
-        except BaseException:
-            control.cancel()  # threads would go on
-            raise
         _check_agreement(fitted)
         merged, whole = clone(estimator), vars(self)
         if estimator.keep == "draws":

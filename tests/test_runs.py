@@ -16,6 +16,7 @@ from sklearn.datasets import load_iris
 from skbayes_sg import (
     ConsensusClassifier,
     DivergenceError,
+    KSDStepSizeSearch,
     SGBPMFRecommender,
     SGHMCClassifierMLP,
     SGHMCLogisticRegression,
@@ -83,14 +84,16 @@ def test_one_hash(family, short_training, monkeypatch, stop_after, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("family", [*ESTIMATORS, "consensus"])
+@pytest.mark.parametrize("family", [*ESTIMATORS, "consensus", "search"])
 def test_interrupt(family, n_jobs, short_training):
     """Raised within 0.3 s at random moments; 0.5 s later no thread computes."""
-    estimator, data = ESTIMATORS["logistic" if family == "consensus" else family]
+    estimator, data = ESTIMATORS.get(family, ESTIMATORS["logistic"])
     clone(estimator).fit(*data)  # compiled
     endless = clone(estimator).set_params(n_draws=10, thin=10**8)
     if family == "consensus":
         endless = ConsensusClassifier(endless, n_shards=3)
+    elif family == "search":
+        endless = KSDStepSizeSearch(endless, {"step_size": [0.1, 0.2, 0.3]})
     endless.set_params(n_jobs=n_jobs)
     times, moments = {}, np.random.default_rng(0).uniform(0.05, 1.0, size=10)
     raised = threading.Event()
@@ -108,7 +111,9 @@ def test_interrupt(family, n_jobs, short_training):
             thread = threading.Thread(target=interrupt, args=(moment,))
             raised.clear()
             thread.start()
-            with pytest.raises(KeyboardInterrupt):
+            # A search has processes by default, whose work counts elsewhere.
+            threads = joblib.parallel_config("threading", n_jobs=n_jobs)
+            with pytest.raises(KeyboardInterrupt), threads:
                 endless.fit(*data)
             times["raised"] = time.perf_counter()
             raised.set()

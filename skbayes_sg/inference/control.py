@@ -47,6 +47,15 @@ class Control:
             _here.control = before
             self._running.discard(name)
 
+    @contextmanager
+    def all_or_none(self):
+        """Cancel the tasks of a block that is left by an error: threads would go on."""
+        try:
+            yield
+        except BaseException:
+            self.cancel()
+            raise
+
     def cancel(self, seconds=0.2):
         """Tell all tasks to leave, and wait; not for long, as one may be compiling."""
         self._cancelled = True
