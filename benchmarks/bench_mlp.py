@@ -16,7 +16,7 @@ import types
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from skbayes_sg.inference.chains import make_target
+from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Diagonal
 from skbayes_sg.kernels.engine import run_chain
 from skbayes_sg.kernels.gradients import Minibatch

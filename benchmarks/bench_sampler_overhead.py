@@ -21,7 +21,7 @@ import time
 import numpy as np
 
 from skbayes_sg.datasets import make_logistic
-from skbayes_sg.inference.chains import make_target
+from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.engine import estimate_gradient, run_chain
 from skbayes_sg.kernels.gradients import Minibatch

@@ -23,7 +23,7 @@ STEP, LEAPFROGS = 1e-9, 5
 
 
 def _chain(X, y, sampler, cv, n, center):
-    from skbayes_sg.inference.chains import make_target
+    from skbayes_sg.inference.targets import make_target
     from skbayes_sg.kernels.coordinates import Identity
     from skbayes_sg.kernels.engine import run_chain
     from skbayes_sg.kernels.gradients import ControlVariate, Minibatch

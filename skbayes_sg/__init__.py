@@ -21,7 +21,8 @@ from skbayes_sg._mlp import (
 )
 from skbayes_sg._saving import SavedDraws, load_draws, save_draws
 from skbayes_sg._search import KSDStepSizeSearch
-from skbayes_sg.inference.chains import DivergenceError, sample
+from skbayes_sg.inference.chains import sample
+from skbayes_sg.inference.divergence import DivergenceError
 
 __version__ = "0.1.0"
 

@@ -20,10 +20,12 @@ from skbayes_sg._validation import (
     check_option,
     check_path,
 )
-from skbayes_sg.inference.chains import KEPT, DivergenceError, sample
+from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.checkpoints import identity
+from skbayes_sg.inference.divergence import DivergenceError
 from skbayes_sg.inference.moments import Moments
 from skbayes_sg.inference.optimize import find_mode
+from skbayes_sg.inference.storage import KEPT
 from skbayes_sg.inference.tuning import (
     MIN_ROWS,
     automatic_batch_size,

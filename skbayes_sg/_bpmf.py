@@ -28,7 +28,7 @@ from skbayes_sg._validation import (
     check_precision,
     check_sample_weight,
 )
-from skbayes_sg.inference.chains import DivergenceError
+from skbayes_sg.inference.divergence import DivergenceError
 from skbayes_sg.inference.factorization import (
     WARM_UP_SAMPLER,
     automatic_row_lengths,
@@ -448,7 +448,8 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         pairs = np.stack([users, sizes[0] + items], axis=1)[order]
         weights = np.empty(0) if weights is None else weights[order]
         ones = np.ones(len(users), bool)
-        self._seen = sp.csr_array((ones, (users, items)), sizes)
+        seen = sp.csr_array((ones, (users, items)), sizes)
+        self._seen = seen.indptr, seen.indices  # skops would not trust the matrix
         self._feature_tables = [
             feature_table("user_features", self.user_features),
             feature_table("item_features", self.item_features),

@@ -25,9 +25,11 @@ from skbayes_sg._validation import (
     check_path,
     check_sample_weight,
 )
+from skbayes_sg.inference.control import Control
 from skbayes_sg.inference.moments import Moments
 
 DRAWS_PER_PARAMETER = 10  # at the least, for the inverse of their covariance
+SMALLEST_VARIANCE = 1e-300  # whose inverses can be added up
 
 
 def _of_merged(name):
@@ -237,10 +239,13 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
     def _fit_shards(self, estimator, shards, n_shards, rng):
         vars(self).pop("classes_", None)
         seeds = rng.randint(2**31, size=n_shards)
-        fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_fit_shard)(_with_share(estimator, n_shards, seed), shard, number)
-            for number, (shard, seed) in enumerate(zip(shards, seeds, strict=True))
-        )
+        estimators = [_with_share(estimator, n_shards, seed) for seed in seeds]
+        control = Control()
+        with control.all_or_none():
+            fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(_fit_shard)(*part, number, control)
+                for number, part in enumerate(zip(estimators, shards, strict=True))
+            )
         _check_agreement(fitted)
         merged, whole = clone(estimator), vars(self)
         if estimator.keep == "draws":
@@ -339,10 +344,7 @@ def merge_draws(draws, weighting="auto"):
         # In units of the average sd: badly scaled columns would spoil the inverses.
         unit = np.mean([shard.std(axis=0) for shard in draws], axis=0)
         scaled = [shard / unit for shard in draws]
-        weights = [
-            np.linalg.inv(np.atleast_2d(np.cov(shard, rowvar=False)))
-            for shard in scaled
-        ]
+        weights = _inverses(np.atleast_2d(np.cov(s, rowvar=False)) for s in scaled)
         total = sum(shard @ w for w, shard in zip(weights, scaled, strict=True))
         merged = unit * np.linalg.solve(sum(weights), total.T).T
     return merged.reshape(shape).astype(dtype)
@@ -369,7 +371,7 @@ def merge_moments(moments, weighting="auto"):
     unit = np.mean(np.sqrt(variances), axis=0)
     scaled = [c / np.outer(unit, unit) for c in covariances]
     if _is_dense(weighting, n, unit.size):
-        weights = [np.linalg.inv(c) for c in scaled]
+        weights = _inverses(scaled)
     else:
         weights = [np.diag(1.0 / np.diagonal(c)) for c in scaled]
     root = np.linalg.inv(sum(weights))
@@ -382,11 +384,23 @@ def merge_moments(moments, weighting="auto"):
 def _check_spread(variances):
     """Raise a ValueError if a parameter of a shard does not vary: it has no weight."""
     for number, shard in enumerate(variances):
-        if not np.all(shard > 0.0):
+        if not np.all(shard > SMALLEST_VARIANCE):
             raise ValueError(
                 f"the draws of shard {number} do not vary, so they cannot be weighted; "
                 "raise n_draws, or the step_size"
             )
+
+
+def _inverses(covariances):
+    """Return the inverse of each shard's; a ValueError where rounding leaves none."""
+    for number, c in enumerate(covariances := list(covariances)):
+        smallest, largest = np.linalg.eigvalsh(c)[[0, -1]]
+        if not smallest > len(c) * np.finfo(np.float64).eps * largest:
+            raise ValueError(
+                f"the draws of shard {number} vary in fewer directions than they have "
+                'parameters; raise n_draws, or use weighting="diagonal"'
+            )
+    return [np.linalg.inv(c) for c in covariances]
 
 
 def _is_dense(weighting, n, dim):
@@ -407,13 +421,14 @@ def _with_share(estimator, n_shards, seed):
     )
 
 
-def _fit_shard(estimator, shard, number):
+def _fit_shard(estimator, shard, number, control):
     """Fit one shard, and forget its data."""
     if estimator.checkpoint is not None:
         folder = os.path.join(estimator.checkpoint, f"shard-{number}")
         estimator.set_params(checkpoint=folder)
     try:
-        with joblib.parallel_config("threading"):  # its chains stay where the data are
+        # Its chains stay where the data are.
+        with joblib.parallel_config("threading"), control.task(number):
             estimator.fit(*(shard() if callable(shard) else shard))
     except Exception as error:
         error.add_note(f"This was shard {number}.")

@@ -536,7 +536,8 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
         for z, noise, weight in self._outputs(X):
             z = z.astype(np.float64)
             mean, square = mean + weight * z, square + weight * z**2
-            inner = inner + weight * np.exp(-noise.astype(np.float64))
+            with np.errstate(over="ignore"):  # a draw may know nothing of y at all
+                inner = inner + weight * np.exp(-noise.astype(np.float64))
         between = np.maximum(square - mean**2, 0.0)
         inner = np.broadcast_to(inner, between.shape)
         shape = (len(mean), *self._y_shape)

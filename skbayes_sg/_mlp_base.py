@@ -17,7 +17,7 @@ from skbayes_sg._validation import (
     check_path,
     check_precision,
 )
-from skbayes_sg.inference.chains import allocate_draws, sample
+from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.networks import (
     automatic_network_lengths,
     damped,
@@ -28,6 +28,7 @@ from skbayes_sg.inference.networks import (
     train,
     training_length,
 )
+from skbayes_sg.inference.storage import allocate_draws
 from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.coordinates import Diagonal, Identity
 from skbayes_sg.kernels.gradients import GRADIENTS

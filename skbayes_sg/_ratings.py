@@ -206,7 +206,10 @@ class RatingPredictionMixin:
         scores = self.mean_rating_ + moments.mean
         if filter_seen:
             known = np.flatnonzero(codes >= 0)
-            rows, columns = self._seen[codes[known]].nonzero()
+            indptr, items = self._seen
+            shape = len(self.users_), len(self.items_)
+            seen = sp.csr_array((np.ones(len(items), bool), items, indptr), shape)
+            rows, columns = seen[codes[known]].nonzero()
             scores[known[rows], columns] = -np.inf
         best = np.argsort(-scores, axis=1, kind="stable")[:, :n]
         std = np.sqrt(moments.variance + moments.noise)

@@ -29,7 +29,8 @@ from skbayes_sg._validation import (
     check_n_jobs,
     check_option,
 )
-from skbayes_sg.inference.chains import DivergenceError
+from skbayes_sg.inference.control import Control
+from skbayes_sg.inference.divergence import DivergenceError
 
 # Times the automatic step size: from slow mixing to where chains are biased or diverge.
 DEFAULT_GRID = 2.0 ** np.arange(-5, 5)
@@ -320,7 +321,8 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         running = list(range(len(candidates)))
         groups = _groups(candidates, f"{last_step(base)[1]}step_size")
         memories = {group: {} for group in groups}
-        with Parallel(n_jobs=self.n_jobs) as parallel:
+        control = Control()
+        with control.all_or_none(), Parallel(n_jobs=self.n_jobs) as parallel:
             for rung, (size, share) in enumerate(self._rungs(len(candidates))):
                 running = sorted(running, key=lambda i: rows[i].get("ksd", 0))[:size]
                 length = _length(base, n_iter, share)
@@ -339,6 +341,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
                             _score_params(self._ksd_params, share),
                             self.error_score,
                             self.verbose,
+                            control,
                         )
                         for i in some
                     )
@@ -506,7 +509,17 @@ def _score_params(ksd_params, share):
 
 
 def _evaluate(
-    base, length, candidate, memory, X, y, params, ksd_params, error_score, verbose
+    base,
+    length,
+    candidate,
+    memory,
+    X,
+    y,
+    params,
+    ksd_params,
+    error_score,
+    verbose,
+    control,
 ):
     """Sample with one candidate; return its results and what others may share."""
     estimator = clone(base).set_params(**length)
@@ -517,7 +530,8 @@ def _evaluate(
         estimator.set_params(**clone(candidate, safe=False))
         last, _ = last_step(estimator)
         last._memory = memory
-        with joblib.parallel_config("threading"):  # its chains stay where the data are
+        # Its chains stay where the data are.
+        with joblib.parallel_config("threading"), control.task(id(estimator)):
             estimator.fit(X, y, **params)
         result["fit_time"] = time.perf_counter() - start
         result["n_iter"] = last.n_iter_

@@ -72,12 +72,27 @@ def check_option(name, value, options):
 
 
 def check_path(name, value):
-    """Return a path, or None."""
-    if value is not None and not isinstance(value, str | os.PathLike):
+    """Return a path, or None.
+
+    A folder that cannot be written to is an error now, not when the first draw is made.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, str | os.PathLike):
         raise TypeError(f"{name}={value!r} must be the path of a folder, or None")
-    if value is not None and os.path.exists(value) and not os.path.isdir(value):
+    path = os.fspath(value)
+    if not path or "\0" in path:
+        raise ValueError(f"{name}={value!r} is no path; it must be that of a folder")
+    there = os.path.abspath(path)
+    while not os.path.exists(there):  # the folders in between are made
+        there = os.path.dirname(there)
+    if not os.path.isdir(there):
         raise ValueError(
-            f"{name}={value!r} is a file; it must be a folder, or a new one"
+            f"{name}={value!r}: {there} is a file; it must be a folder, or a new one"
+        )
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise ValueError(
+            f"{name}={value!r}: {there} may not be written to; use another folder"
         )
     return value
 

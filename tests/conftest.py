@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skbayes_sg.inference import chains
+from skbayes_sg.inference import running
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +38,7 @@ def stop_after(monkeypatch):
     """
 
     def stop(n_chunks, call, error=Killed, counts=lambda *args: True):
-        run_chain, count = chains.run_chain, []
+        run_chain, count = running.run_chain, []
 
         def limited(*args):
             count.append(counts(*args))
@@ -47,9 +47,9 @@ def stop_after(monkeypatch):
             return run_chain(*args)
 
         with monkeypatch.context() as patch:
-            patch.setattr(chains, "run_chain", limited)
-            patch.setattr(chains, "CHUNK_SECONDS", 0.0)
-            patch.setattr(chains, "CHECKPOINT_SECONDS", -1.0)
+            patch.setattr(running, "run_chain", limited)
+            patch.setattr(running, "CHUNK_SECONDS", 0.0)
+            patch.setattr(running, "CHECKPOINT_SECONDS", -1.0)
             with pytest.raises(error):
                 call()
 

@@ -7,7 +7,7 @@ normals that it consumes. For a linear scheme that map is its law.
 import numpy as np
 from scipy.linalg import solve_discrete_lyapunov
 
-from skbayes_sg.inference.chains import make_target
+from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.gradients import Full
 from skbayes_sg.kernels.ops import init_state, prepare, step, typed

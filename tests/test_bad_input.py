@@ -4,10 +4,13 @@ One table for all estimators with features as columns: each gets every line that
 one of its parameters, alone or inside a meta-estimator.
 """
 
+import os
+
 import numpy as np
 import pytest
 from scipy import sparse
 
+import skbayes_sg
 from skbayes_sg import (
     ConsensusClassifier,
     KSDStepSizeSearch,
@@ -125,6 +128,9 @@ PARAMETERS = [
     ("storage", 3),
     ("storage", __file__),
     ("checkpoint", __file__),
+    ("checkpoint", f"{__file__}/folder"),
+    ("checkpoint", ""),
+    ("storage", "a\0b"),
 ]
 
 
@@ -152,6 +158,17 @@ CASES = [
 def test_every_estimator_has_forty_cases():
     for make in ESTIMATORS:
         assert sum(case[0] is make for case in CASES) >= 40
+    public = {name for name in skbayes_sg.__all__ if name.startswith("SG")}
+    here = {make.__name__ for make in (*LOGISTIC, *NETWORKS)}
+    assert public - here == {"SGBPMFRecommender"}  # see test_bpmf_bad_input.py
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "storage"])
+def test_a_folder_that_may_not_be_written_to(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(os, "access", lambda *args: False)  # root may write anywhere
+    model = SGLDLogisticRegression(random_state=0, **{name: tmp_path / "new"})
+    with pytest.raises(ValueError, match=f"^{name}=.*may not be written to; use"):
+        model.fit(X, Y)
 
 
 @pytest.mark.parametrize("make, name, value", CASES)

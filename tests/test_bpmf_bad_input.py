@@ -70,6 +70,10 @@ PARAMETERS = [
 ]
 
 
+def test_forty_cases():
+    assert len(PARAMETERS) >= 40
+
+
 @pytest.mark.parametrize("name, value", PARAMETERS)
 def test_parameter(name, value):
     model = SGBPMFRecommender(n_factors=2).set_params(**{name: value})

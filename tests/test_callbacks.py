@@ -72,12 +72,14 @@ def test_callbacks_follow_a_fit(data):
     assert model.samples_.shape[1] == 400
 
 
-def test_a_callback_ends_a_fit(data):
+@pytest.mark.parametrize(("n_jobs", "at_least"), [(1, 400), (2, 1)])
+def test_a_callback_ends_a_fit(data, n_jobs, at_least):
+    """Half-way; chains of one thread are about as far then."""
     whole = fit(data, Recorder()).samples_
     recorder = Recorder(limit=N_TASKS // 2)
-    model = fit(data, recorder, n_draws=4000)
+    model = fit(data, recorder, n_draws=4000, n_jobs=n_jobs)
     n_draws = model.samples_.shape[1]
-    assert 1 <= n_draws < 4000 and recorder.events[-1] == "teardown"
+    assert at_least <= n_draws < 4000 and recorder.events[-1] == "teardown"
     shared = min(n_draws, 400)
     assert np.array_equal(model.samples_[:, :shared], whole[:, :shared])
     assert model.predict_proba(data[0]).shape == (200, 2)

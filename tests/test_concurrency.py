@@ -1,6 +1,7 @@
 """Many threads, forked processes, no home: same draws, and no crash."""
 
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -76,13 +77,14 @@ print("ok")
 """
 
 
-def python(code, *args, **variables):
+def python(code, *args, prefix=(), **variables):
     """Run code in a new process and return what it prints."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     environment = {k: v for k, v in environment.items() if v is not None}
     result = subprocess.run(
-        [sys.executable, "-c", code, *map(str, args)],
+        [*prefix, sys.executable, "-c", code, *map(str, args)],
         env=environment,
+        cwd=environment["PYTHONPATH"],  # which comes before it otherwise
         capture_output=True,
         text=True,
         timeout=300,
@@ -188,6 +190,29 @@ def test_read_only_package_and_no_home():
     )
     away = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"))
     assert python(code, **away, PYTHONDONTWRITEBYTECODE="1").stdout == "1\n"
+
+
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="the test needs setpriv")
+def test_read_only_folders(tmp_path):
+    """The package and its home are there, but nothing may be written to them."""
+    site = tmp_path / "site"
+    shutil.copytree(
+        ROOT / "skbayes_sg", site / "skbayes_sg", ignore=lambda *_: ["__pycache__"]
+    )
+    folders = [site, *(path for path in site.rglob("*") if path.is_dir())]
+    for folder in folders:
+        folder.chmod(0o555)
+    # To root every folder is writable, unless it gives up what makes it root.
+    prefix = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    away = {"XDG_CACHE_HOME": None, "NUMBA_CACHE_DIR": None, "HOME": str(site)}
+    try:
+        out = python(
+            HOMELESS, prefix=prefix[: 3 * (os.geteuid() == 0)], PYTHONPATH=site, **away
+        ).stdout
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+    assert out == "1\n"
 
 
 def test_no_home_but_a_package_that_may_be_written():

@@ -245,6 +245,15 @@ def test_draws_that_do_not_vary_cannot_be_weighted(keep):
         model.fit(X, Y)
 
 
+def test_draws_in_few_directions_have_no_precision_matrix(rng):
+    line = rng.normal(size=(1, 50, 1)) * np.array([1.0, 3.0, -2.0])
+    with pytest.raises(ValueError, match='shard 0 vary in fewer.*"diagonal"'):
+        merge_draws([line, line + rng.normal(size=line.shape)], "dense")
+    assert np.allclose(merge_draws([line, line], "diagonal"), line)
+    with pytest.raises(ValueError, match="shard 0 do not vary"):
+        merge_draws([1e-155 * line], "diagonal")  # no inverses of such variances
+
+
 def test_bad_shards():
     model = quick()
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):

@@ -300,3 +300,63 @@ def test_many(family, monkeypatch):
     monkeypatch.setattr(networks, "EPOCHS", 1)
     make, valid, compiled, data = FAMILIES[family]
     fuzz(make, valid | compiled, data, 300)
+
+
+ONE_ROW_APART = np.full((20, 3), -4.35923622)
+ONE_ROW_APART[3, 0] = -0.136115
+ONE_RATING = np.array([["b", 1]], dtype=object), np.ones(1), None
+FOUND = {
+    # A network at so low a temperature that rounding hides its curvature.
+    "rounding": (
+        classifier,
+        {
+            "step_size": 1e-12,
+            "gradient": "full",
+            "batch_size": 3,
+            "preconditioner": "none",
+            "temperature": 1e-8,
+            "random_state": 0,
+        },
+        (ONE_ROW_APART, np.arange(20) % 2, None),
+    ),
+    # A network of which one draw takes all of y for noise.
+    "noise": (
+        regressor,
+        {
+            "step_size": 3.9,
+            "weight_precision": 1e-8,
+            "gradient": "full",
+            "preconditioner": "none",
+            "burn_in": 0,
+            "thin": 2,
+            "n_draws": 1,
+            "n_chains": 2,
+            "hidden_layer_sizes": 4,
+            "dtype": "float64",
+            "random_state": 0,
+        },
+        (np.zeros((16, 3)), np.random.default_rng(0).normal(size=(16, 2)), None),
+    ),
+    # The precision of a factor that no rating holds falls to zero.
+    "precision": (
+        recommender,
+        {
+            "hyperparameters": "log-scale",
+            "gradient": "minibatch",
+            "n_factors": 1,
+            "temperature": 0.5,
+            "n_chains": 2,
+            "random_state": 0,
+        },
+        ONE_RATING,
+    ),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", FOUND)
+def test_found_before(case, monkeypatch):
+    monkeypatch.setattr(networks, "MIN_TRAINING", 10)
+    monkeypatch.setattr(networks, "EPOCHS", 1)
+    make, parameters, data = FOUND[case]
+    outcome(make(parameters), data)

@@ -15,13 +15,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skbayes_sg import (
+    DivergenceError,
     SGHMCClassifierMLP,
     SGHMCRegressorMLP,
     SGLDClassifierMLP,
     SGMCMCClassifierMLP,
     SGNHTClassifierMLP,
 )
-from skbayes_sg.inference import chains, networks
+from skbayes_sg.inference import networks, running, storage
 from skbayes_sg.inference.networks import exchangeable_mean
 from skbayes_sg.kernels.models.mlp import unpack
 from skbayes_sg.kernels.samplers import BAOAB, SGHMC
@@ -216,8 +217,8 @@ def test_draws_do_not_depend_on_jobs_or_storage(iris, fitted, tmp_path):
 
 
 def test_too_many_draws_are_refused_before_sampling(iris, monkeypatch):
-    monkeypatch.setattr(chains, "MAX_BYTES", 10_000)
-    monkeypatch.delattr(chains, "run_chain")  # not even training begins
+    monkeypatch.setattr(storage, "MAX_BYTES", 10_000)
+    monkeypatch.delattr(running, "run_chain")  # not even training begins
     model = short(n_draws=1000)
     with pytest.raises(ValueError, match="thin.*storage_dtype.*storage") as error:
         model.fit(*iris)
@@ -442,7 +443,7 @@ def test_automatic_step_needs_units(iris):
 
 
 def test_a_step_too_large_is_an_error(iris):
-    with pytest.raises(chains.DivergenceError, match="step_size"):
+    with pytest.raises(DivergenceError, match="step_size"):
         short(step_size=1e4).fit(*iris)
 
 

@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import time
+from functools import partial
 
 import joblib
 import numpy as np
@@ -13,7 +14,9 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from skbayes_sg import (
+    ConsensusClassifier,
     DivergenceError,
+    KSDStepSizeSearch,
     SGBPMFRecommender,
     SGHMCClassifierMLP,
     SGHMCLogisticRegression,
@@ -22,7 +25,7 @@ from skbayes_sg import (
     SGNHTLogisticRegression,
 )
 from skbayes_sg.datasets import make_logistic, make_ratings
-from skbayes_sg.inference import chains, networks
+from skbayes_sg.inference import networks, running
 
 SHORT = dict(n_draws=20, burn_in=40, thin=2, n_chains=4, random_state=0)
 ESTIMATORS = {
@@ -70,7 +73,7 @@ def test_one_hash(family, short_training, monkeypatch, stop_after, tmp_path):
             hashes[backend] = digest(estimator, data)
     for seconds in (0.0, 10.0):
         with monkeypatch.context() as patch:
-            patch.setattr(chains, "CHUNK_SECONDS", seconds)
+            patch.setattr(running, "CHUNK_SECONDS", seconds)
             hashes[f"chunks of {seconds} s"] = digest(estimator, data)
     changes = {"checkpoint": tmp_path}
     stop_after(200, lambda: digest(estimator, data, **changes))
@@ -81,13 +84,18 @@ def test_one_hash(family, short_training, monkeypatch, stop_after, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("family", ESTIMATORS)
+@pytest.mark.parametrize("family", [*ESTIMATORS, "consensus", "search"])
 def test_interrupt(family, n_jobs, short_training):
     """Raised within 0.3 s at random moments; 0.5 s later no thread computes."""
-    estimator, data = ESTIMATORS[family]
+    estimator, data = ESTIMATORS.get(family, ESTIMATORS["logistic"])
     clone(estimator).fit(*data)  # compiled
-    endless = clone(estimator).set_params(n_draws=10, thin=10**8, n_jobs=n_jobs)
-    times, moments = {}, np.random.default_rng(0).uniform(0.05, 1.0, size=5)
+    endless = clone(estimator).set_params(n_draws=10, thin=10**8)
+    if family == "consensus":
+        endless = ConsensusClassifier(endless, n_shards=3)
+    elif family == "search":
+        endless = KSDStepSizeSearch(endless, {"step_size": [0.1, 0.2, 0.3]})
+    endless.set_params(n_jobs=n_jobs)
+    times, moments = {}, np.random.default_rng(0).uniform(0.05, 1.0, size=10)
     raised = threading.Event()
 
     def interrupt(seconds):
@@ -103,7 +111,9 @@ def test_interrupt(family, n_jobs, short_training):
             thread = threading.Thread(target=interrupt, args=(moment,))
             raised.clear()
             thread.start()
-            with pytest.raises(KeyboardInterrupt):
+            # A search has processes by default, whose work counts elsewhere.
+            threads = joblib.parallel_config("threading", n_jobs=n_jobs)
+            with pytest.raises(KeyboardInterrupt), threads:
                 endless.fit(*data)
             times["raised"] = time.perf_counter()
             raised.set()
@@ -116,6 +126,24 @@ def test_interrupt(family, n_jobs, short_training):
             assert not hasattr(endless, "samples_")
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_interrupt_keeps_draws_of_all_chains(family, short_training, stop_after):
+    """With `warm_start`, also where one thread runs all of them."""
+    estimator, data = ESTIMATORS[family]
+    whole = clone(estimator).fit(*data).samples_
+    model = clone(estimator).set_params(warm_start=True, n_jobs=1)
+
+    def records(*args):  # of the chains themselves, not of what goes before
+        *_, stop, first, thin, _, _, draws = args
+        return len(draws) == SHORT["n_draws"] and stop > first
+
+    fit = partial(model.fit, *data)
+    stop_after(4 * SHORT["n_chains"] * SHORT["thin"], fit, KeyboardInterrupt, records)
+    assert model.samples_.shape[1] == 4
+    assert np.array_equal(model.samples_, whole[:, :4])
+    assert len(model.predict(data[0])) == len(data[1])
 
 
 @pytest.mark.parametrize(

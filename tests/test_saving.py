@@ -10,12 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import skbayes_sg
 from skbayes_sg import (
+    ConsensusClassifier,
+    KSDStepSizeSearch,
     SGBPMFRecommender,
+    SGHMCClassifierMLP,
     SGLDLogisticRegression,
     load_draws,
     save_draws,
@@ -213,15 +217,41 @@ def test_what_cannot_be_saved(tmp_path):
     assert not os.listdir(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "changes", [{}, {"sampler": LeimkuhlerMatthews(), "schedule": "cyclical"}]
-)
-def test_skops_needs_no_trust_but_in_our_names(changes):
+SHORT = {"n_draws": 5, "n_chains": 2, "burn_in": 5, "thin": 1, "random_state": 0}
+SOME = SGLDLogisticRegression(**SHORT)
+SAVED = {
+    "logistic": (SOME, (X, Y)),
+    "components": (
+        SGLDLogisticRegression(
+            sampler=LeimkuhlerMatthews(), schedule="cyclical", **SHORT
+        ),
+        (X, Y),
+    ),
+    "network": (SGHMCClassifierMLP((3,), **SHORT), (X, Y)),
+    "recommender": (
+        SGBPMFRecommender(2, **SHORT),
+        make_ratings(8, 6, 40, random_state=0),
+    ),
+    "consensus": (ConsensusClassifier(SOME, n_shards=2, random_state=0), (X, Y)),
+    "search": (KSDStepSizeSearch(SOME, {"step_size": [0.1, 0.5]}), (X, Y)),
+}
+
+
+@pytest.mark.parametrize("case", SAVED)
+def test_skops_needs_no_trust_but_in_our_names(case):
     skops = pytest.importorskip("skops.io")
-    model = fitted(**changes)
-    data = skops.dumps(model)
-    names = skops.get_untrusted_types(data=data)
+    estimator, data = SAVED[case]
+    model = clone(estimator).fit(*data)
+    saved = skops.dumps(model)
+    names = skops.get_untrusted_types(data=saved)
     assert names and all(name.startswith("skbayes_sg.") for name in names)
-    again = skops.loads(data, trusted=names)
-    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert again.get_params() == model.get_params()
+    again = skops.loads(saved, trusted=names)
+    if hasattr(model, "predict_proba"):
+        expected = model.predict_proba(data[0])
+        assert np.array_equal(again.predict_proba(data[0]), expected)
+    assert np.array_equal(again.predict(data[0]), model.predict(data[0]))
+    if case == "recommender":
+        user = model.users_[0]
+        assert np.array_equal(again.recommend(user), model.recommend(user))
+    if case != "search" and case != "consensus":  # which hold an estimator
+        assert again.get_params() == model.get_params()

@@ -20,7 +20,7 @@ from skbayes_sg import (
 )
 from skbayes_sg._consensus import merge_draws, merge_moments
 from skbayes_sg.datasets import make_logistic
-from skbayes_sg.inference import chains
+from skbayes_sg.inference import running
 from skbayes_sg.inference.moments import Moments
 from skbayes_sg.inference.predictors import normal_points, predictor_moments
 
@@ -138,7 +138,7 @@ def test_same_bits_in_any_chunks_threads_and_processes(both, monkeypatch, tmp_pa
     others.append(classifier(checkpoint=tmp_path).fit(X, Y))
     with joblib.parallel_config("loky"):
         others.append(classifier(n_jobs=2).fit(X, Y))
-    monkeypatch.setattr(chains, "CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(running, "CHUNK_SECONDS", 0.0)
     others.append(classifier().fit(X, Y))
     assert all(same(expected, other) for other in others)
 

@@ -89,7 +89,7 @@ class Checkpoint:
         size = os.path.getsize(self.draws)  # a map would grow a file that is too short
         try:
             draws = np.lib.format.open_memmap(self.draws, mode="r+")
-        except (ValueError, EOFError):
+        except (ValueError, EOFError, IsADirectoryError):
             raise _damaged(self.draws) from None
         if size < draws.nbytes:
             raise _damaged(self.draws)

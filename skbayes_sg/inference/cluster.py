@@ -1,4 +1,4 @@
-"""What all chains share, on a cluster: sent once, and kept by every worker."""
+"""Where joblib runs chains: in threads, in processes or on a cluster."""
 
 import joblib
 from joblib.parallel import get_active_backend
@@ -15,3 +15,8 @@ def shared(value, n_jobs):
         return value
     (future,) = client.scatter([value], broadcast=True, hash=False)
     return future
+
+
+def shares_memory():
+    """Whether joblib runs tasks in threads, unless told otherwise."""
+    return getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)

@@ -56,6 +56,8 @@ def largest_curvature(model, theta, unit, n_iter=30):
         log_posterior(model, work, (theta - width * unit * v).astype(dtype), behind)
         product = unit * (behind.astype(float) - ahead) / (2 * width)
         value = np.linalg.norm(product) / np.linalg.norm(v)
+        if value == 0.0:  # so small a unit that rounding leaves theta where it is
+            break
         v = product
     return 1.05 * value  # power iteration approaches from below
 

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.inference.chains import DivergenceError, sample
+from skbayes_sg.inference.chains import sample
+from skbayes_sg.inference.divergence import DivergenceError
 from skbayes_sg.kernels.coordinates import Diagonal
 from skbayes_sg.kernels.gradients import Full
 from skbayes_sg.kernels.models.matrix_factorization import (
@@ -150,13 +151,21 @@ def warm_up(model, draws, seed, share=1.0, **options):
 def check_fit(model, draws, h):
     """Raise a DivergenceError if recorded draws fit some rating with an absurd number.
 
-    One row of thousands may diverge, unseen in the mean over all of them. The draws are
-    (n_chains, n_draws, dim).
+    One row of thousands may diverge, unseen in the mean over all of them, and so may
+    the logarithm of one lambda, which never comes back from a lambda of zero. The draws
+    are (n_chains, n_draws, dim).
     """
     y, d, size = model.y, model.n_factors, 2**16
     limit = MAX_FIT * (float(np.abs(y).max()) or 1.0)
     for chain, draw in ((c, draw) for c, own in enumerate(draws) for draw in own):
-        x = unpack(draw, model.n_users + model.n_items, width(model)).rows
+        parts = unpack(draw, model.n_users + model.n_items, width(model))
+        x = parts.rows
+        if not np.all(parts.hyper[:, 1] > 0.0):
+            raise DivergenceError(
+                f"chain {chain} diverged with step_size={h:.3g}: the precision of a "
+                f"factor is zero. Try step_size={h / 4:.2g}, or "
+                'step_size="auto"'
+            )
         for first in range(0, y.size, size):
             u, v = x[model.pairs[first : first + size].T]
             fit = np.einsum("kf,kf->k", u[:, :d], v[:, :d])

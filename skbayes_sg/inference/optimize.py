@@ -4,12 +4,12 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse
 
-from skbayes_sg.inference.chains import make_target
 from skbayes_sg.inference.curvature import (
     curvature_diagonal,
     curvature_matrix,
     whitening,
 )
+from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.engine import run_chain

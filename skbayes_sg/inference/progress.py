@@ -15,7 +15,7 @@ class Bar:
     def __init__(self, enabled, label="sampling"):
         self.enabled, self.label = enabled, label
         self.done, self.begun, self.total = 0, 0, 0
-        self._bar, self._facts, self._start = None, {}, time.monotonic()
+        self._bar, self._facts, self._start = None, {}, None
 
     def __enter__(self):
         """Show the bar, when the first run begins."""
@@ -34,6 +34,8 @@ class Bar:
         """Begin a run of `total` iterations."""
         self.begun += total
         self.expect(self.begun)
+        if self._start is None:  # what came before was no sampling
+            self._start = time.monotonic()
         if self._bar is None:
             self._bar = self._drawn()
         else:

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from skbayes_sg.inference.chains import make_target
+from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.gradients import Full

@@ -1,9 +1,11 @@
 """Chains: reproducibility, chunks, threads, divergence, interruption, storage."""
 
+import contextlib
 import os
 import pickle
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 
 from skbayes_sg import DivergenceError, sample
-from skbayes_sg.inference import chains
+from skbayes_sg.inference import running, storage
 from skbayes_sg.kernels import ops
 from skbayes_sg.kernels.coordinates import Dense, Diagonal
 from skbayes_sg.kernels.gradients import Full, Minibatch
@@ -56,7 +58,7 @@ def test_what_comes_from_another_process_is_not_compiled_anew(model, monkeypatch
 
     here, before = draw(model, n_jobs=2), n_compiled()
     monkeypatch.setattr(
-        chains, "shared", lambda plan, n_jobs: pickle.loads(pickle.dumps(plan))
+        running, "shared", lambda plan, n_jobs: pickle.loads(pickle.dumps(plan))
     )
     assert np.array_equal(here, draw(model, n_jobs=2))
     assert n_compiled() == before
@@ -65,7 +67,7 @@ def test_what_comes_from_another_process_is_not_compiled_anew(model, monkeypatch
 @pytest.mark.parametrize("seconds", [0.0, 1e-5, 10.0])
 def test_same_draws_for_any_chunk_length(model, monkeypatch, seconds):
     expected = draw(model)
-    monkeypatch.setattr(chains, "CHUNK_SECONDS", seconds)
+    monkeypatch.setattr(running, "CHUNK_SECONDS", seconds)
     assert np.array_equal(expected, draw(model))
 
 
@@ -180,7 +182,7 @@ def test_storage_and_limit(model, tmp_path, monkeypatch):
     other = draw(model, storage=tmp_path, random_state=8)  # in a file of its own
     assert np.array_equal(np.load(tmp_path / "draws-1.npy"), other)
     assert np.array_equal(mapped, draw(model))
-    monkeypatch.setattr(chains, "MAX_BYTES", 1000)
+    monkeypatch.setattr(storage, "MAX_BYTES", 1000)
     with pytest.raises(ValueError, match="thin.*storage"):
         draw(model)
 
@@ -190,18 +192,21 @@ def test_wrong_start(model):
         draw(model, start=np.zeros(4))
 
 
-@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("place", ["terminal", "notebook", "log"])
 @pytest.mark.parametrize("tqdm", [True, False])
-def test_progress(model, capsys, monkeypatch, tqdm, terminal):
+def test_progress(model, capsys, monkeypatch, tqdm, place):
     if not tqdm:
         monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    if place == "notebook":
+        monkeypatch.setitem(sys.modules, "ipykernel", object())
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: place == "terminal")
+    drawn = tqdm and place != "log"
     draw(model, progress=True, n_draws=1, thin=1, burn_in=0, n_chains=1)
     draw(model, progress=True, n_jobs=2)
     out, err = capsys.readouterr()
     assert out == ""
-    assert "100%" in err if tqdm and terminal else "sampling: 100 %" in err
-    if not (tqdm and terminal):
+    assert "100%" in err if drawn else "sampling: 100 %" in err
+    if not drawn:
         assert re.search(r"1680 of 1680 iterations, 0 s left, step = 0.1, log", err)
     # SGLD with h = 0.1; log p = -1/2 sum_i (y_i - mu)' P (y_i - mu), about -900.
     assert re.search(r"step( = |=)0.1, log posterior( = |=)-\d+", err)
@@ -209,7 +214,33 @@ def test_progress(model, capsys, monkeypatch, tqdm, terminal):
     assert capsys.readouterr().err == ""
 
 
-def test_callback_sees_progress_and_stops(model):
+IN_A_TERMINAL = """
+import numpy as np
+from tests.inference.test_chains import GaussianMean, draw
+draw(GaussianMean(np.zeros((50, 3)), np.eye(3)), progress=True, thin=20)
+"""
+
+
+def test_progress_in_a_real_terminal():
+    """One line, drawn again and again, with all that is known."""
+    pty, termios = pytest.importorskip("pty"), pytest.importorskip("termios")
+    ours, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (24, 120))
+    process = subprocess.Popen([sys.executable, "-c", IN_A_TERMINAL], stderr=terminal)
+    os.close(terminal)
+    shown = b""
+    with contextlib.suppress(OSError):  # which is how a terminal says that it is over
+        while more := os.read(ours, 4096):
+            shown += more
+    os.close(ours)
+    assert process.wait() == 0
+    *_, last = filter(None, re.split(r"[\r\n]+", shown.decode()))
+    assert re.search(r"^sampling: 100%\|.*16080/16080 .*step=0.1, log post", last)
+    assert shown.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_callback_sees_progress_and_stops(model, n_jobs):
     seen = []
 
     def callback(done, total):
@@ -217,12 +248,14 @@ def test_callback_sees_progress_and_stops(model):
         return done > total / 2
 
     draws, info = draw(
-        model, callback=callback, n_draws=5000, n_jobs=2, return_info=True
+        model, callback=callback, n_draws=5000, n_jobs=n_jobs, return_info=True
     )
     done, total = np.array(seen).T
     assert (np.diff(done) >= 0).all() and set(total) == {4 * 10_020}
     n_draws = draws.shape[1]
     assert 1 <= n_draws < 5000 and info.chains is None
+    if n_jobs == 1:  # chains that take turns are abreast
+        assert n_draws >= 500
     assert len(info.step_sizes) == n_draws
     assert np.array_equal(draws, draw(model, n_draws=5000)[:, :n_draws])
 

@@ -19,7 +19,7 @@ from skbayes_sg import (
     sample,
 )
 from skbayes_sg.datasets import make_ratings
-from skbayes_sg.inference import chains
+from skbayes_sg.inference import running
 from skbayes_sg.inference.checkpoints import identity
 from skbayes_sg.kernels.gradients import SAGA, SVRG, Full, Minibatch
 from skbayes_sg.kernels.models import GaussianMean
@@ -108,6 +108,12 @@ def test_truncated_files_are_refused(tmp_path, name, size):
         draw(checkpoint=tmp_path)
 
 
+def test_a_folder_in_place_of_a_file_is_refused(tmp_path):
+    (tmp_path / "draws.npy").mkdir()
+    with pytest.raises(ValueError, match="draws.npy is truncated or not a checkpoint"):
+        draw(checkpoint=tmp_path)
+
+
 def test_checkpoint_needs_a_seed(tmp_path):
     with pytest.raises(ValueError, match="checkpoint needs a random_state"):
         draw(checkpoint=tmp_path, random_state=None)
@@ -167,11 +173,11 @@ def long_fit(kind, seconds, checkpoint):
 KILL = """
 import sys
 import numpy as np
-from skbayes_sg.inference import chains
+from skbayes_sg.inference import running
 from tests.inference.test_checkpoints import long_fit
 
-chains.CHECKPOINT_SECONDS = chains.CHUNK_SECONDS = 0.02
-run_chain, count = chains.run_chain, []
+running.CHECKPOINT_SECONDS = running.CHUNK_SECONDS = 0.02
+run_chain, count = running.run_chain, []
 
 
 def announced(*args):
@@ -181,7 +187,7 @@ def announced(*args):
     run_chain(*args)
 
 
-chains.run_chain = announced
+running.run_chain = announced
 kind, seconds, folder = sys.argv[1:]
 np.save(f"{folder}.npy", long_fit(kind, float(seconds), folder))
 """
@@ -224,21 +230,23 @@ def test_killed_runs_end_with_the_same_draws(tmp_path, kind, n_kills):
     assert np.isfinite(whole).all() and np.array_equal(whole, killed)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("warm_start", [False, True])
-def test_interrupted_fit(monkeypatch, warm_start):
+def test_interrupted_fit(monkeypatch, warm_start, n_jobs):
+    """Chains of one thread take turns, so all of them have draws."""
     X, y = data()
     model = classifier(warm_start=warm_start).fit(X, y)
     before = vars(model).copy()
-    model.set_params(thin=100, n_draws=1_000_000, n_jobs=2, warm_start=warm_start)
-    run_chain, count = chains.run_chain, []
+    model.set_params(thin=100, n_draws=1_000_000, n_jobs=n_jobs, warm_start=warm_start)
+    run_chain, count = running.run_chain, []
 
     def interrupting(*args):
         count.append(1)
-        if len(count) == 20:
+        if len(count) == 40:
             os.kill(os.getpid(), signal.SIGINT)
         return run_chain(*args)
 
-    monkeypatch.setattr(chains, "run_chain", interrupting)
+    monkeypatch.setattr(running, "run_chain", interrupting)
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):

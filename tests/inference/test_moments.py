@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from skbayes_sg import sample
-from skbayes_sg.inference import chains
+from skbayes_sg.inference import running, storage
 from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.models import GaussianMean
 from skbayes_sg.kernels.samplers import SGLD
@@ -61,7 +61,7 @@ def test_same_bits_in_any_chunks_threads_and_processes(monkeypatch):
     with joblib.parallel_config("loky"):
         others = [draw(keep="moments", n_jobs=2)]
     others.append(draw(keep="moments", n_jobs=2))
-    monkeypatch.setattr(chains, "CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(running, "CHUNK_SECONDS", 0.0)
     others.append(draw(keep="moments"))
     for moments in others:
         assert np.array_equal(moments.mean, expected.mean)
@@ -112,6 +112,6 @@ def test_errors(monkeypatch, tmp_path):
         draw(keep="means")
     with pytest.raises(ValueError, match="storage=.*keep='moments'"):
         draw(keep="moments", storage=str(tmp_path))
-    monkeypatch.setattr(chains, "MAX_BYTES", 100)
+    monkeypatch.setattr(storage, "MAX_BYTES", 100)
     with pytest.raises(ValueError, match='n_chains=3.*keep="variances"'):
         draw(keep="moments")

@@ -167,7 +167,7 @@ def test_an_interrupt_does_not_break_the_compiler_off(monkeypatch):
 ALLOCATIONS = """
 import numpy as np
 from numba.core.runtime import rtsys
-from skbayes_sg.inference.chains import make_target
+from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels import models
 from skbayes_sg.kernels.engine import run_chain
 from skbayes_sg.kernels.coordinates import Dense

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skbayes_sg import sample
-from skbayes_sg.inference.chains import NOISE_EVERY
+from skbayes_sg.inference.running import NOISE_EVERY
 from skbayes_sg.kernels import ops
 from skbayes_sg.kernels.engine import estimate_gradient
 from skbayes_sg.kernels.gradients import (

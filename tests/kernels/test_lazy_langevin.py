@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skbayes_sg import sample
-from skbayes_sg.inference.chains import make_target
+from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Dense, Diagonal, Identity
 from skbayes_sg.kernels.gradients import Full, Minibatch
 from skbayes_sg.kernels.models import GaussianMean

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skbayes_sg.inference.chains import make_target
+from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.gradients import ControlVariate, Full
 from skbayes_sg.kernels.minibatch import INDEX

@@ -1,0 +1,108 @@
+"""What the chains of one call share: components, lengths, what is kept."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayes_sg.kernels.ops import (
+    check_parts,
+    is_lazy,
+    n_parameters,
+    parameter_dtype,
+    prepare,
+    step_size_at,
+    typed,
+)
+from skbayes_sg.kernels.schedules import Constant
+
+COMPONENTS = "model", "sampler", "gradient", "schedule", "coordinates"
+
+
+class Plan(NamedTuple):
+    """All that the chains of one call share."""
+
+    model: NamedTuple
+    sampler: NamedTuple
+    gradient: NamedTuple
+    schedule: NamedTuple
+    coordinates: NamedTuple
+    inverse_temperature: float
+    burn_in: int
+    thin: int
+    n_draws: int
+    keep: str  # "draws", "moments" or "variances"
+    corrects: bool
+    limit: object  # largest stable step size where it is known, else None
+    resume: object  # snapshots of the chains to go on with, or None
+    scale: object = None  # (d,) posterior sds of the position where they are known
+    checkpoint: object = None  # Checkpoint or None
+
+    @property
+    def begin(self):
+        """The iteration to start with."""
+        return 0 if self.resume is None else int(self.resume[0]["t"])
+
+    @property
+    def discarded(self):
+        """Iterations before the first that may be kept; a resumed chain is warm."""
+        return self.burn_in if self.resume is None else self.begin
+
+    @property
+    def n_iter(self):
+        """Iterations of each chain, those before it was resumed included."""
+        return self.discarded + self.n_draws * self.thin
+
+    @property
+    def noise_until(self):
+        """The iteration until which the variance of the gradient is measured."""
+        if is_lazy(self.sampler):  # a measurement would cost what it saves
+            return 0
+        return self.n_iter if self.corrects else self.burn_in
+
+    def n_kept(self, t):
+        """Draws that are recorded after t iterations."""
+        return max(0, t - self.discarded) // self.thin
+
+    def weights(self, first, stop):
+        """Return the step sizes at draws `first` to `stop`, as weights of averages."""
+        times = self.discarded + self.thin * np.arange(first + 1, stop + 1) - 1
+        return np.array([step_size_at(self.schedule, t) for t in times])
+
+    def typed(self):
+        """Return the plan with components of the types that kernels are compiled for.
+
+        Arrays from another process may be written to: another type, compiled anew.
+        """
+        return self._replace(
+            **{name: typed(getattr(self, name)) for name in COMPONENTS}
+        )
+
+
+def make_plan(model, sampler, gradient, step_size, coordinates, **settings):
+    """Return a plan of components that go together; others are a ValueError."""
+    plan = Plan(
+        model=model,
+        sampler=sampler,
+        gradient=prepare(gradient, model),
+        schedule=step_size if hasattr(step_size, "_fields") else Constant(step_size),
+        coordinates=coordinates,
+        **settings,
+    ).typed()
+    check_parts(plan.sampler, plan.model, plan.gradient, plan.coordinates)
+    if plan.corrects and is_lazy(plan.sampler):
+        raise ValueError(
+            f"noise_correction=True is not for {type(sampler).__name__}, which never "
+            "looks at the whole gradient; use False, or another sampler"
+        )
+    return plan
+
+
+def starts_of(plan, start, n_chains):
+    """Return where each chain starts, (n_chains, n_parameters); zero by default."""
+    dtype, d = parameter_dtype(plan.model), n_parameters(plan.model)
+    start = np.zeros(d, dtype) if start is None else np.asarray(start, dtype)
+    if start.shape not in ((d,), (n_chains, d)):
+        raise ValueError(
+            f"start has shape {start.shape}; it must be ({d},) or ({n_chains}, {d})"
+        )
+    return np.broadcast_to(start, (n_chains, d))

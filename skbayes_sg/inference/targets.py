@@ -1,0 +1,43 @@
+"""A chain's own view of the posterior."""
+
+import numpy as np
+
+from skbayes_sg.kernels.ops import (
+    GradientNoise,
+    Target,
+    address_of_estimate,
+    init_memory,
+    init_work,
+    n_parameters,
+    parameter_dtype,
+)
+
+
+def make_target(
+    model, gradient, coordinates, rng, inverse_temperature=1.0, corrects=False
+):
+    """Return one chain's own view of the posterior, its buffers allocated."""
+    d, dtype = n_parameters(model), parameter_dtype(model)
+    zeros = [np.zeros(d, dtype) for _ in range(4)]
+    noise = GradientNoise(
+        variance=zeros[0],
+        removed=zeros[1],
+        count=np.zeros(1),
+        pair=np.zeros((2, d), dtype),
+        corrects=corrects,
+    )
+    work, memory = init_work(model), init_memory(gradient, model, zeros[2], rng)
+    return Target(
+        model=model,
+        work=work,
+        gradient=gradient,
+        memory=memory,
+        coordinates=coordinates,
+        inverse_temperature=inverse_temperature,
+        estimate=address_of_estimate(
+            gradient, memory, model, work, zeros[2], rng, zeros[3]
+        ),
+        theta=zeros[2],
+        g=zeros[3],
+        noise=noise,
+    )
