@@ -33,7 +33,7 @@ from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.samplers import LazyLangevin, LeimkuhlerMatthews
 
 N_THREADS = 2
-SECONDS = 0.5, 1, 1.5, 2, 3, 5, 8  # at which errors are printed
+SECONDS = 1, 1.5, 2, 4, 8  # at which errors are printed
 
 
 def rmse(predicted, y):
