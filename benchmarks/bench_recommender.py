@@ -1,24 +1,27 @@
 """Matrix factorisation: error against seconds, and what an iteration costs.
 
     python benchmarks/bench_recommender.py [--quick] [--only peers|paper|growth]
-                                           [--ratings N]
 
 peers   root mean square error on the five folds of MovieLens 100K (u1 with --quick)
         against seconds of sampling, with SMURFF's Gibbs sampler (noise precision 1.5,
         which suits it best) and myFM, on two threads each where they have them. Time to
-        compile and to load is left out of all.
+        compile and to load is left out of all, and so is our time for predictions.
 paper   the setting of Nemeth & Fearnhead (2021), section 6.3: 100,000 SGLD iterations,
         d = 20, alpha = 3, minibatches of a tenth; beside a fixed loop in numpy.
-growth  generated ratings of 10,000 items by 100,000 users: memory, the error against
-        the generating truth, and time of an iteration with lazy and with eager steps.
-        A million ratings; ten million (--ratings 10000000) take some ten minutes.
+growth  ten million generated ratings of 10,000 items by 100,000 users: memory, the
+        error against the generating truth, and time of an iteration with lazy and with
+        eager steps, beside those of ten times as many users and items, and of a tenth.
 
-MovieLens is read from the folder SKBAYES_SG_DATA, or downloaded.
+Each part has a process of its own: one that fails does not stop the others. MovieLens
+is read from the folder SKBAYES_SG_DATA, or downloaded.
 """
 
 import argparse
 import copy
+import os
 import resource
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -30,7 +33,7 @@ from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.samplers import LazyLangevin, LeimkuhlerMatthews
 
 N_THREADS = 2
-SECONDS = 1, 2, 3, 4, 6, 8, 12, 16  # at which errors are printed
+SECONDS = 1, 1.5, 2, 4, 8  # at which errors are printed
 
 
 def rmse(predicted, y):
@@ -150,7 +153,7 @@ def fold_curves(fold, quick):
     }
     length = {"n_draws": 20} if quick else {}
     curves, coverages = {}, {}
-    for name, settings in (("ours", {}), ("ours, features", features)):
+    for name, settings in (("ours", {}), ("with features", features)):
         if not (quick and settings):
             found = our_curve(*parts, **length, **settings)
             curves[name], coverages[name] = found
@@ -162,26 +165,30 @@ def fold_curves(fold, quick):
     return curves, coverages
 
 
-def against_peers(quick, _):
-    all_curves, coverages = [], []
+def against_peers(quick):
+    print("Root mean square error after so many seconds, and after all draws; `until`:")
+    print("seconds until it stays within 0.002 of ours after all draws (- if never).")
+    print()
+    print(f"{'':16}", *(f"{s:>6} s" for s in SECONDS), " until    all seconds")
+    ends, coverages = {}, {}
     for fold in (1,) if quick else range(1, 6):
         curves, coverage = fold_curves(fold, quick)
-        all_curves.append(curves)
-        coverages.append(coverage)
         level = curves["ours"][-1][1] + 0.002
-        print(f"fold u{fold}: error after so many seconds; seconds until {level:.4f}")
-        print(f"{'':14}", *(f"{s:6d}" for s in SECONDS), " until  final  seconds")
         for name, curve in curves.items():
-            errors = (f"{error_at(curve, s):6.4f}" for s in SECONDS)
-            row = (
-                f"{time_to(curve, level):6.2f} {curve[-1][1]:6.4f} {curve[-1][0]:8.2f}"
-            )
-            print(f"{name:14}", *errors, row)
-    print("means of the folds: final error, seconds of a fit, 90 % intervals cover")
-    for name in curves:
-        ends = np.mean([curves[name][-1] for curves in all_curves], axis=0)
-        share = np.mean([c[name] for c in coverages]) if name in coverage else np.nan
-        print(f"{name:14} {ends[1]:6.4f} {ends[0]:8.2f} {share:8.3f}")
+            errors = " ".join(f"{error_at(curve, s):8.4f}" for s in SECONDS)
+            seconds, error = curve[-1]
+            until = f"{time_to(curve, level):6.2f}{error:7.4f}{seconds:8.2f}"
+            row = f"u{fold} {name:13} {errors} {until}"
+            print(row.replace("nan", "  -").replace("inf", "  -"), flush=True)
+            ends.setdefault(name, []).append(curve[-1])
+        for name, share in coverage.items():
+            coverages.setdefault(name, []).append(share)
+    print()
+    print("means of folds   error seconds  90 % intervals cover")
+    for name, end in ends.items():
+        seconds, error = np.mean(end, axis=0)
+        share = f"{100 * np.mean(coverages[name]):8.1f} %" if name in coverages else ""
+        print(f"{name:16}{error:6.4f}{seconds:8.2f}{share}")
 
 
 def numpy_loop(X, y, n_iter, batch_size, h=1e-4, alpha=3.0, d=20):
@@ -203,7 +210,7 @@ def numpy_loop(X, y, n_iter, batch_size, h=1e-4, alpha=3.0, d=20):
             x += 0.5 * h * g + np.sqrt(h, dtype=np.float32) * noise
 
 
-def paper_setting(quick, _):
+def paper_setting(quick):
     X, X_test, y, y_test = fetch_movielens_100k(fold=1, return_X_y=True)
     n_iter = 3000 if quick else 100_000
     model = SGBPMFRecommender(
@@ -225,42 +232,49 @@ def paper_setting(quick, _):
     )
     copy.copy(model).set_params(burn_in=1, thin=1, n_draws=1).fit(X, y)  # compiles
     seconds, _ = seconds_of(lambda: model.fit(X, y))
-    n_loop = 20
+    n_loop = 20 if quick else 200
     loop, _ = seconds_of(lambda: numpy_loop(X, y, n_loop, len(y) // 10))
+    ours, loop = 1e3 * seconds / n_iter, 1e3 * loop / n_loop
     error = rmse(model.predict(X_test), y_test)
-    ratio = loop / n_loop / (seconds / n_iter)
-    print(f"{n_iter} SGLD iterations of {len(y) // 10} ratings: {seconds:.1f} s, that")
-    print(
-        f"is {1e3 * seconds / n_iter:.3f} ms each, {ratio:.1f} times as fast as numpy"
-    )
-    print(f"({1e3 * loop / n_loop:.2f} ms); error {error:.4f} of plain SGLD, alpha = 3")
+    print(f"{n_iter} SGLD iterations with {len(y) // 10} ratings: {seconds:.1f} s")
+    print(f"an iteration: {ours:.3f} ms, of the loop in numpy: {loop:.2f} ms")
+    print(f"the loop takes {loop / ours:.1f} times as long; error on u1: {error:.4f}")
 
 
-def growth(quick, n_ratings):
-    sizes = (10_000, 2_000, 200_000) if quick else (100_000, 10_000, n_ratings)
-    seconds, (X, y, truth) = seconds_of(
-        lambda: make_ratings(*sizes, random_state=0, return_truth=True)
-    )
-    print(f"{sizes[0]} users, {sizes[1]} items, {sizes[2]} ratings: {seconds:.0f} s")
-    before = peak_memory()
-    fitted = SGBPMFRecommender(
-        n_factors=10, n_draws=20, n_chains=1, random_state=0, thin=5, burn_in=50
-    )
+def growth(quick):
+    n_users, n_items, n = (10_000, 1_000, 200_000) if quick else (10**5, 10**4, 10**7)
+    settings = dict(n_factors=10, n_chains=1, random_state=0)
     small = make_ratings(50, 40, 500, random_state=0)
-    copy.copy(fitted).set_params(n_draws=1).fit(*small)  # compiles
-    seconds, model = seconds_of(lambda: fitted.fit(X, y))
-    print(
-        f"full gradients, 20 draws: {seconds:.1f} s, {peak_memory() - before:.1f} GB "
-        f"beside the {before:.1f} GB of the data and all else"
+    SGBPMFRecommender(**settings, n_draws=1).fit(*small)  # compiles
+    seconds, (X, y, truth) = seconds_of(
+        lambda: make_ratings(n_users, n_items, n, random_state=0, return_truth=True)
     )
+    print(f"{n} ratings of {n_items} items by {n_users} users: generated in")
+    print(f"{seconds:.1f} s, {peak_memory():.2f} GB at the peak")
+    model = SGBPMFRecommender(**settings, n_draws=20, thin=5, burn_in=50)
+    seconds, _ = seconds_of(lambda: model.fit(X, y))
+    print(f"fit by full gradients, 10 factors, 20 draws, one thread: {seconds:.1f} s,")
+    print(f"{peak_memory():.2f} GB at the peak")
     against_truth(model, X, truth)
+    print()
     print("milliseconds per iteration, between draws of the hyperparameters:")
-    print(f"{'ratings':>8} {'lazy':>9} {'eager':>9}")
-    width = fitted.n_factors + 1
-    for size in (100, 1000) if quick else (100, 1000, 10_000):
-        lazy = iteration_time(fitted, LazyLangevin(width), size, (50, 550))
-        eager = iteration_time(fitted, LeimkuhlerMatthews(), size, (20, 120))
-        print(f"{size:8d} {1e3 * lazy:9.4f} {1e3 * eager:9.4f}")
+    print("users + items   minibatch     lazy    eager")
+    sizes = [(n_users // 10, n_items // 10, n // 100)]
+    sizes += [] if quick else [(10 * n_users, 10 * n_items, n // 2)]
+    others = [unfitted(*size, settings) for size in sizes]
+    for at in (others[0], model, *others[1:]):
+        n_rows = len(at.users_) + len(at.items_)
+        for size in (100, 1000):
+            lazy = iteration_time(at, LazyLangevin(11), size, (100, 2100))
+            eager = iteration_time(at, LeimkuhlerMatthews(), size, (10, 60))
+            print(f"{n_rows:13d}{size:12d}{1e3 * lazy:9.3f}{1e3 * eager:9.3f}")
+
+
+def unfitted(n_users, n_items, n, settings):
+    """Return an estimator with ratings, whose one draw has no meaning."""
+    none = dict(preconditioner="none", step_size=1e-9, burn_in=0, thin=1, n_draws=1)
+    model = SGBPMFRecommender(**settings, **none)
+    return model.fit(*make_ratings(n_users, n_items, n, random_state=0))
 
 
 def peak_memory():
@@ -281,7 +295,7 @@ def against_truth(model, X, truth, n=100_000):
     for name, (pairs, true) in cases.items():
         error = np.sqrt(np.mean((model.predict(pairs) - np.clip(true, 1, 5)) ** 2))
         print(
-            f"error against the truth, {name} pairs: {error:.3f} (sd {true.std():.3f})"
+            f"error against the truth, {name} pairs: {error:.3f}, sd {true.std():.3f}"
         )
 
 
@@ -311,13 +325,24 @@ def iteration_time(fitted, sampler, size, lengths):
 
 PARTS = {"peers": against_peers, "paper": paper_setting, "growth": growth}
 
+
+def run_all(quick):
+    """Run each part in a process of its own; return what to exit with."""
+    failed = []
+    for name in PARTS:
+        command = [sys.executable, __file__, "--only", name, *["--quick"] * quick]
+        failed += [name] * (subprocess.run(command).returncode != 0)
+    return f"failed: {', '.join(failed)}" if failed else 0
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="seconds, not minutes")
     parser.add_argument("--only", choices=PARTS)
-    parser.add_argument("--ratings", type=int, default=1_000_000, help="of growth")
     arguments = parser.parse_args()
-    for name, part in PARTS.items():
-        if arguments.only in (None, name):
-            print(f"-- {name}", flush=True)
-            part(arguments.quick, arguments.ratings)
+    if arguments.only is None:
+        sys.exit(run_all(arguments.quick))
+    os.environ.setdefault("TQDM_DISABLE", "1")  # myFM's progress bar
+    print(f"-- {arguments.only}", flush=True)
+    PARTS[arguments.only](arguments.quick)
+    print(flush=True)

@@ -94,7 +94,8 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         sampler move them with the rows, the precisions on the log scale.
     user_features, item_features : DataFrame, pair of (labels, matrix), default=None
         Side information: a row of numbers for each label, dense or sparse; the labels
-        of a data frame are its index. Prior means of the rows are linear in it.
+        of a data frame are its index. Prior means of the rows are linear in it; labels
+        without a row have zeros.
     rating_range : tuple of (float, float) or None, default=None
         Predictions are clipped to it; None is the range of the ratings in `fit`.
     sampler : str, sampler or None, default=None
@@ -451,8 +452,8 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         seen = sp.csr_array((ones, (users, items)), sizes)
         self._seen = seen.indptr, seen.indices  # skops would not trust the matrix
         self._feature_tables = [
-            feature_table("user_features", self.user_features),
-            feature_table("item_features", self.item_features),
+            feature_table("user_features", self.user_features, self.users_),
+            feature_table("item_features", self.item_features, self.items_),
         ]
         Z = [self._features_of(0, self.users_), self._features_of(1, self.items_)]
         columns = sp.csc_array(sp.block_diag(Z), dtype=dtype)

@@ -19,6 +19,11 @@ def label_columns(X):
             )
         columns = list(X.T)
     else:
+        if any(isinstance(row, str | bytes) or not np.iterable(row) for row in X):
+            raise ValueError(
+                "Expected 2D array, got a list of single labels. Reshape your data: a "
+                "row (user, item) for each rating, [(user, item)] for a single one"
+            )
         rows = [tuple(row) for row in X]
         if len({len(row) for row in rows}) > 1:
             raise ValueError("X has rows of different lengths; each is (user, item)")
@@ -61,24 +66,21 @@ def encode(column):
 
 def lookup(labels, column):
     """Return the codes of a column's labels, -1 for those not in `labels`."""
-    if labels.dtype == object or column.dtype == object:
-        known = {label: code for code, label in enumerate(labels.tolist())}
-        codes = (known.get(label, -1) for label in column.tolist())
-        return np.fromiter(codes, np.int64, len(column))
-    if _kind(labels) != _kind(column):
+    if not _comparable(labels, column):
         warnings.warn(
             f"labels of type {column.dtype} cannot be among those of the fit, which "
             f"are of type {labels.dtype}; all of them count as unknown",
             UserWarning,
             stacklevel=3,
         )
-        return np.full(len(column), -1, np.int64)
-    places = np.minimum(np.searchsorted(labels, column), len(labels) - 1)
-    return np.where(labels[places] == column, places, -1)
+    return _codes(labels, column)
 
 
-def feature_table(name, features):
-    """Return labels and matrix (CSR) of side information, or None."""
+def feature_table(name, features, needed):
+    """Return labels and matrix (CSR) of side information, or None.
+
+    At least one of the labels in `needed` must have a row.
+    """
     if features is None:
         return None
     if hasattr(features, "index") and hasattr(features, "to_numpy"):
@@ -97,10 +99,15 @@ def feature_table(name, features):
     if not np.isfinite(matrix.data).all():
         raise ValueError(f"{name} holds NaN or infinite values; all must be finite")
     labels, codes = encode(label_list(labels))
-    if matrix.ndim != 2 or not len(codes) == len(labels) == matrix.shape[0]:
+    if matrix.ndim != 2 or not 0 < len(codes) == len(labels) == matrix.shape[0]:
         raise ValueError(
             f"{name} has {len(codes)} labels, {len(labels)} of them distinct, and a "
             f"matrix of shape {matrix.shape}; there must be a row for each label"
+        )
+    if (_codes(labels, needed) < 0).all():
+        raise ValueError(
+            f"{name} has no row for any label in X: its labels are like "
+            f"{labels[:1].tolist()[0]!r}, those in X like {needed[:1].tolist()[0]!r}"
         )
     return labels, matrix[np.argsort(codes)]
 
@@ -141,6 +148,23 @@ def _any_missing(column):
         # pandas.NA refuses to be compared with anything, itself included.
         return any(v is None or type(v).__name__ == "NAType" or v != v for v in column)
     return False
+
+
+def _codes(labels, column):
+    if not _comparable(labels, column):
+        return np.full(len(column), -1, np.int64)
+    if labels.dtype == object or column.dtype == object:
+        known = {label: code for code, label in enumerate(labels.tolist())}
+        codes = (known.get(label, -1) for label in column.tolist())
+        return np.fromiter(codes, np.int64, len(column))
+    places = np.minimum(np.searchsorted(labels, column), len(labels) - 1)
+    return np.where(labels[places] == column, places, -1)
+
+
+def _comparable(labels, column):
+    """Whether labels of their types may be equal."""
+    mixed = labels.dtype == object or column.dtype == object
+    return mixed or _kind(labels) == _kind(column)
 
 
 def _kind(column):

@@ -217,6 +217,13 @@ def test_attributes(model, ratings):
     assert model.n_iter_ == model.burn_in_ + 50 * model.thin_
 
 
+def test_the_noise_is_found_quickly():
+    # 400 draws; alpha given s and t, and the reverse, would leave 46 effective ones.
+    X, y = make_ratings(200, 150, 6000, n_factors=3, noise_std=0.5, random_state=0)
+    table = quick(n_draws=200).fit(X, y).summary(parameters=["noise precision"])
+    assert table["ess"].item() > 100
+
+
 def test_summary_shows_what_does_not_turn(ratings):
     # Factors of two chains never agree, which would be a warning.
     model = quick(n_factors=2, n_draws=3).fit(*ratings)

@@ -102,6 +102,8 @@ DATA = {
     "one column": (X[:, :1], Y, None, "1 feature"),
     "three columns": (np.hstack([X, X[:, :1]]), Y, None, "3 feature"),
     "no rows": (X[:0], Y[:0], None, "0 sample"),
+    "a single pair": ((1, 2), Y[:1], None, r"\[\(user, item\)\]"),
+    "a pair of words": (["ab", "cd"], Y[:2], None, r"\[\(user, item\)\]"),
     "ragged rows": ([(1, 2), (1,)], Y[:2], None, "row"),
     "sparse X": (sp.csr_array(X), Y, None, "fit_matrix"),
     "NaN label": (np.where(X == X[0, 0], np.nan, X), Y, None, "missing"),
@@ -134,10 +136,13 @@ def test_data(case):
 
 FEATURES = {
     "no labels": (np.zeros((8, 2)), "data frame"),
+    "no rows": (([], np.zeros((0, 2))), "a row for each label"),
     "too few rows": ((np.arange(8), np.zeros((7, 2))), "a row for each label"),
     "label twice": (([0, 0], np.zeros((2, 2))), "distinct"),
     "NaN": (([0, 1], [[np.nan], [1.0]]), "NaN"),
     "text": (([0, 1], [["a"], ["b"]]), "numbers"),
+    "others' labels": ((["a", "b"], np.zeros((2, 1))), "any label in X.*like 'a'"),
+    "others' numbers": (([99, 98], np.zeros((2, 1))), "any label in X.*like 98"),
     "missing label": (([0, None], np.zeros((2, 1))), "missing"),
 }
 

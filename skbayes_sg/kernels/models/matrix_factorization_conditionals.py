@@ -7,7 +7,8 @@
 Given theta each of them has a Gamma or a Gaussian law, raised to the power beta, the
 inverse temperature: Gamma(a, b) becomes Gamma(1 + beta (a - 1), beta b). The noise
 needs a pass over all ratings, so a sweep is made every `refresh_every` iterations only;
-keeping the unknowns as they are in between leaves the posterior invariant.
+keeping the unknowns as they are in between leaves the posterior invariant. The scale
+that alpha shares with s or t is drawn by itself.
 """
 
 import math
@@ -136,3 +137,25 @@ def _draw_noise(model, work, x, beta, rng):
     if model.noise.learns:
         rate = beta * (model.noise.rate + 0.5 * total / work.noise[0])
         work.noise[0] = rng.standard_gamma(1.0 + 0.5 * beta * count) / rate
+        if half > 0.0:
+            _share_scale(model.noise.rate, half, work.noise, own, beta, rng)
+
+
+@helper
+def _share_scale(alpha_rate, half, noise, own, beta, rng):
+    """Draw c, and replace alpha and the precisions s of a side by alpha / c and c s.
+
+    The ratings are as likely for any c, so that alpha and s, each drawn given the
+    other, would drift along it slowly. By the prior and the Jacobian, c has the density
+    c^k exp(-beta (half sum(s) c + alpha_rate alpha / c)) dc / c (Liu & Sabatti, 2000):
+    the Gamma law of its first two factors is proposed, the third accepts.
+    """
+    n, total = own.size, 0.0
+    for i in range(n):
+        total += own[i]
+    k = n - 1.0 + beta * n * (half - 1.0)
+    c = rng.standard_gamma(k) / (beta * half * total)
+    if math.log(rng.random()) < beta * alpha_rate * noise[0] * (1.0 - 1.0 / c):
+        noise[0] /= c
+        for i in range(n):
+            own[i] *= c

@@ -38,7 +38,10 @@ from skbayes_sg.kernels.ops import (
     step,
     to_theta,
 )
+from skbayes_sg.kernels.prefetch import prefetch
 from skbayes_sg.kernels.samplers.leimkuhler_matthews import LeimkuhlerMatthews
+
+AHEAD = 8  # blocks between a prefetch and its use
 
 
 class LazyLangevin(NamedTuple):
@@ -98,13 +101,13 @@ def _(sampler, state, target, h, rng):
     add_gradient(model, work, target.theta, idx, n_rows(model) / idx.size, target.g)
     noise = state.xi[: n * width]
     fill_normals(rng, noise)
-    mean, precision = state.row[0], state.row[1]
+    mean, precision, pulled = state.row[0], state.row[1], state.g[:width]
     for k in range(n):
         block = state.blocks[k]
         first = block * width
         here = slice(first, first + width)
         theta, g = target.theta[here], target.g[here]
-        phi, old, pulled = state.position[here], state.old[here], state.g[here]
+        phi, old = state.position[here], state.old[here]
         block_prior(model, work, block, mean, precision)
         for f in range(width):
             g[f] += precision[f] * (mean[f] - theta[f])
@@ -165,6 +168,11 @@ def _catch_up(state, target, n, width, rng):
     fill_normals(rng, state.xi[: late * width])
     fill_normals(rng, zeta[: late * width])
     for k in range(late):
+        if k + AHEAD < late:
+            ahead = state.blocks[k + AHEAD] * width
+            for x in (state.position, state.old, target.theta, target.g):
+                prefetch(x, ahead)
+                prefetch(x, ahead + width - 1)
         block = state.blocks[k]
         first = block * width
         here = slice(first, first + width)
