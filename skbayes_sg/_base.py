@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from skbayes_sg._callbacks import CallbackSupportMixin, FitTasks
-from skbayes_sg._diagnostics import DiagnosticsMixin
+from skbayes_sg._diagnostics import DiagnosticsMixin, warn_of_step
 from skbayes_sg._saving import VersionedMixin
 from skbayes_sg._validation import (
     check_auto,
@@ -205,6 +205,21 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         if np.isnan(variance).any():
             variance = run.noise * run.where.curvatures
         self.gradient_noise_ratio_ = float(0.25 * run.step_size * np.max(variance))
+        if self._is_unstable(model, sampler, run.where, run.noise, run.info.step_sizes):
+            warn_of_step(self.step_size, step_limit(sampler, run.where, 1.0, run.noise))
+
+    def _is_unstable(self, model, sampler, where, noise, steps=()):
+        """Whether the given step size, or any of `steps`, is too large at the mode.
+
+        Not where a search is to find out. Metropolis samplers, which are those that
+        take exact gradients only, reject what is unstable.
+        """
+        if self.step_size == "auto" or vars(self).get("_memory") is not None:
+            return False
+        h = max(steps, default=self.step_size)
+        return h > step_limit(sampler, where, 1.0, noise) and fits(
+            sampler, model, GRADIENTS["minibatch"](1), where
+        )
 
     def _keep(self, run, model):
         """Set what a run has learnt; hold on to it if a later fit may go on with it."""
@@ -367,6 +382,8 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         h = self.step_size
         if h == "auto":
             h = automatic_step(sampler, where, noise, typical.steepness)
+        elif self._is_unstable(model, sampler, where, noise):
+            warn_of_step(h, step_limit(sampler, where, 1.0, noise))
         start = typical.spread(self.n_chains) if previous is None else previous
         return Stream(total, where, noise, h, start, seed, None, np.empty(0))
 

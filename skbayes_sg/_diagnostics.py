@@ -301,6 +301,22 @@ def warn_of_convergence(names, ess, rhat):
         )
 
 
+def warn_of_step(step_size, limit):
+    """Warn of a step above the limit of stability.
+
+    Where the gradient is bounded, as that of logistic regression is, the chains need
+    not run away, and nothing else would tell.
+    """
+    warnings.warn(
+        f"step_size={step_size:.3g} is above the largest stable one, {limit:.3g} for "
+        "the curvature at the mode. Chains that do not run away are not those of the "
+        "posterior all the same: their draws can be many times too wide. Use step_size="
+        f'{limit / 4:.2g} or less, or step_size="auto".',
+        ConvergenceWarning,
+        stacklevel=5,  # the caller of `fit`
+    )
+
+
 def smallest_ess(draws):
     """Return the smallest effective sample size of any parameter; NaN without ArviZ.
 

@@ -54,7 +54,8 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
     ----------
     step_size : float or "auto", default="auto"
         Step size h: a step drifts by h/2 and adds noise of variance h, in the units of
-        the preconditioner (posterior standard deviations for "dense").
+        the preconditioner (posterior standard deviations for "dense"). A warning tells
+        of one above the limit of stability.
     gradient : str or gradient estimator, default="auto"
         One of `skbayes_sg.kernels.gradients.GRADIENTS`, for instance "full",
         "minibatch" or "cv". "auto" is linear control variates on preferential

@@ -14,7 +14,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skbayes_sg import SGLDLogisticRegression, sample
+from skbayes_sg import (
+    DivergenceError,
+    SGLDLogisticRegression,
+    SGMCMCLogisticRegression,
+    sample,
+)
 from skbayes_sg._diagnostics import last_step, smallest_ess
 from skbayes_sg.datasets import make_logistic
 from skbayes_sg.inference.scores import posterior_scores
@@ -303,6 +308,80 @@ def test_few_effective_draws_are_reported(model):
     few = changed(model, samples_=model.samples_[:, :8], draw_weights_=np.ones(8) / 8)
     with pytest.warns(ConvergenceWarning, match="effective draws of"):
         few.summary()
+
+
+# Steps above the limit of stability, which is known for a Gaussian of curvature 1.
+LIMITS = {"sgld": 4.0, "sgld-lm": 4.0, "sghmc": 2 * (5**0.5 - 1), "baoab": 4.0}
+
+
+def fitted_with(sampler, step_size, **options):
+    options = {"n_draws": 50, "thin": 1, "burn_in": 0, "random_state": 0} | options
+    model = SGMCMCLogisticRegression(sampler=sampler, step_size=step_size, **options)
+    return model.fit(X, Y)
+
+
+@pytest.mark.parametrize("sampler", LIMITS)
+def test_steps_above_the_limit_are_reported(sampler, recwarn):
+    limit = LIMITS[sampler]
+    fitted_with(sampler, 0.98 * limit)
+    assert not recwarn.list
+    words = rf"step_size={1.02 * limit:.3g} is above the largest .* {limit:.3g} for"
+    with pytest.warns(ConvergenceWarning, match=words + '.*step_size="auto"') as record:
+        wide = fitted_with(sampler, 1.02 * limit, n_draws=500)
+    assert [warning.filename for warning in record] == [__file__]
+    good = fitted_with("sgld-lm", 0.5, n_draws=500)
+    assert (wide.coef_std_ > 1.3 * good.coef_std_).any()
+
+
+@pytest.mark.parametrize(
+    ("sampler", "preconditioner"),
+    [
+        ("sgnht", "dense"),
+        ("badodab", "dense"),
+        ("sgld", "none"),
+        ("sgld-lm", "diagonal"),
+    ],
+)
+def test_limits_with_gradient_noise_and_in_other_coordinates(
+    sampler, preconditioner, recwarn
+):
+    """Thermostats answer to noise by friction, which lowers their limit."""
+    options = {"gradient": "minibatch", "batch_size": 50, "n_draws": 2}
+    options["preconditioner"] = preconditioner
+    with pytest.raises(DivergenceError) as error:
+        fitted_with(sampler, 1e6, **options)
+    assert not recwarn.list
+    limit = str(error.value).split("step size here is about ")[1]
+    steep = float(limit.split()[0].rstrip("."))  # the limit where -log p is steepest
+    fitted_with(sampler, 0.9 * steep, **options)
+    assert not recwarn.list
+    words = "is above the largest stable one, "
+    with pytest.warns(ConvergenceWarning, match=words) as record:
+        fitted_with(sampler, 2.0 * steep, **options)
+    named = float(str(record[0].message).split(words)[1].split()[0])
+    assert 0.99 * steep < named < 2 * steep
+
+
+def test_steps_that_a_metropolis_sampler_rejects_are_not_reported(recwarn):
+    fitted_with("mala", 8.0)
+    fitted_with("hmc", 8.0)
+    assert not recwarn.list
+
+
+def test_a_schedule_may_begin_above_the_limit(recwarn):
+    """It has come down to h (1 + 50)^(-1/3) = h / 3.7 when draws are recorded."""
+    fitted_with("sgld", 5.0, schedule="polynomial", burn_in=50_000)
+    assert not recwarn.list
+    with pytest.warns(ConvergenceWarning, match="step_size=5 is above"):
+        fitted_with("sgld", 5.0, schedule="polynomial")
+
+
+def test_steps_of_a_stream_are_reported_once(recwarn):
+    model = SGLDLogisticRegression(step_size=4.5, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"step_size=4.5 is above .* 4 for"):
+        model.partial_fit(X, Y, total_samples=1000)
+    model.partial_fit(X, Y, total_samples=1000)
+    assert not recwarn.list
 
 
 def test_to_arviz(model):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone, is_classifier
-from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
@@ -244,6 +244,16 @@ def test_divergence_is_an_error_score(recwarn):
     assert np.isnan(search.cv_results_["ksd"][1])
     assert search.cv_results_["rank_test_score"][1] == 3
     assert not recwarn.list
+
+
+def test_steps_above_the_limit_are_reported_for_the_refit_only(recwarn):
+    steps = {"step_size": [0.3, 4.2, 4.4]}
+    search = KSDStepSizeSearch(SHORT, steps, random_state=0).fit(X, Y)
+    assert list(search.cv_results_["status"]) == ["ok"] * 3 and search.best_index_ == 0
+    assert not recwarn.list
+    search.set_params(refit=lambda results: 2)
+    with pytest.warns(ConvergenceWarning, match=r"step_size=4.4 is above"):
+        search.fit(X, Y)
 
 
 def test_failures_rank_last_whatever_their_score():
