@@ -3,12 +3,12 @@ Which sampler for a network on MNIST?
 =====================================
 
 The network of Nemeth & Fearnhead (2021), section 6.2: 784 pixels, 100 hidden units that
-share a softmax, ten classes, 55,000 images. SGLD, SG-HMC and SG-NHT, each with simple
-minibatches and with control variates, start from trained weights. The figure shows the
-log-loss on 10,000 test images of single draws, and of the average over all draws so
-far.
+share a softmax, ten classes, 55,000 images, the posterior at temperature 1. SGLD,
+SG-HMC and SG-NHT, each with simple minibatches and with control variates, start from
+the same trained weights. The figure shows the log-loss on 10,000 test images of single
+draws, and of the average over all draws so far.
 
-It takes some minutes and is not run when the gallery is made::
+It takes about three minutes and is not run when the gallery is made::
 
     python examples/mnist_samplers.py [--iterations 10000] [--data FOLDER]
 """
@@ -36,6 +36,7 @@ def main(iterations, folder, file):
     X, y = fetch_mnist(subset="train", **options)
     X_test, y_test = fetch_mnist(subset="test", **options)
     thin = iterations // N_DRAWS
+    counts = np.arange(1, N_DRAWS + 1, dtype="f4")  # as probabilities are
     fig, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
     for color, (name, kind) in enumerate(KINDS.items()):
         for gradient, style in (("minibatch", "-"), ("cv", "--")):
@@ -43,6 +44,7 @@ def main(iterations, folder, file):
                 activation="softmax",
                 gradient=gradient,
                 batch_size=550,
+                temperature=1.0,
                 burn_in=0,
                 thin=thin,
                 n_draws=N_DRAWS,
@@ -51,10 +53,10 @@ def main(iterations, folder, file):
             ).fit(X[:55_000], y[:55_000])
             every = model.predict_proba_samples(X_test)[0]
             single = [log_loss(y_test, p) for p in every]
-            so_far = np.cumsum(every, axis=0) / np.arange(1, N_DRAWS + 1)[:, None, None]
+            so_far = np.cumsum(every, axis=0) / counts[:, None, None]
             averaged = [log_loss(y_test, p) for p in so_far]
             label = name if gradient == "minibatch" else f"{name}-CV"
-            steps = thin * np.arange(1, N_DRAWS + 1)
+            steps = thin * counts
             for ax, curve in zip(axes, (single, averaged), strict=True):
                 ax.plot(steps, curve, style, c=f"C{color}", label=label)
             print(f"{label:10s} {single[-1]:.4f} {averaged[-1]:.4f}", flush=True)
