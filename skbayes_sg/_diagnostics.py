@@ -54,7 +54,7 @@ class DiagnosticsMixin:
             Covariance by which draws are whitened, see
             :func:`~skbayes_sg.metrics.kernel_stein_discrepancy`. "auto" is the inverse
             curvature at the mode, the same for all draws of one posterior; where the
-            model does not know it or has more than 500 parameters, none.
+            model does not know it or has more than 1,024 parameters, none.
         batch_size : int, default=None
             Rows from which to estimate the gradient at each draw, by control variates
             where the posterior has one mode. None takes all rows.

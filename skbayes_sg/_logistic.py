@@ -65,7 +65,7 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         Rows per gradient estimate.
     preconditioner : {"auto", "dense", "diagonal", "none"}, default="auto"
         Coordinates of the sampler, from the Hessian at the mode; "auto" is dense up to
-        500 parameters, diagonal beyond.
+        1,024 parameters, diagonal beyond.
     n_draws : int, default=1000
         Draws kept of each chain.
     burn_in : int or "auto", default="auto"

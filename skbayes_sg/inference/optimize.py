@@ -49,7 +49,7 @@ def find_mode(model, start=None, *, n_iter=10_000, random_state=None):
     return adam(model, start, n_iter=n_iter, random_state=random_state)
 
 
-def lbfgs(model, start, max_dense=500, n_rounds=20):
+def lbfgs(model, start, max_dense=1024, n_rounds=20):
     """Minimise -log p from `start` by L-BFGS in units of the curvature.
 
     The curvature is measured again after each round of iterations. A gradient of 1 in

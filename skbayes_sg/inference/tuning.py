@@ -36,7 +36,7 @@ from skbayes_sg.kernels.samplers.momentum import largest_step
 TOLERANCE = 0.02  # relative error of a posterior variance that a step may cause
 # Larger errors for short chains, in which the draws' own scatter is larger still.
 TOLERANCES = TOLERANCE * 2.0 ** np.arange(0, 6, 0.125)
-MAX_DENSE = 500  # parameters up to which the whole Hessian is used
+MAX_DENSE = 1024  # parameters up to which the whole Hessian is used
 PILOT_DRAWS = 128
 PILOT_STEPS = 400  # of the chain that finds typical draws of a skewed posterior
 SKEWED = 1.5  # relative steepness from which a Gaussian does not serve as a pilot

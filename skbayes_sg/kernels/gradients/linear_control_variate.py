@@ -48,7 +48,7 @@ from skbayes_sg.kernels.ops import (
     typed,
 )
 
-MAX_PARAMETERS = 500  # up to which d^2 operations a step pay
+MAX_PARAMETERS = 1024  # up to which d^2 operations a step pay
 
 
 class LinearControlVariate(NamedTuple):
