@@ -38,10 +38,8 @@ from skbayes_sg.kernels.ops import (
     step,
     to_theta,
 )
-from skbayes_sg.kernels.prefetch import prefetch
+from skbayes_sg.kernels.rows import AHEAD, prefetch_row
 from skbayes_sg.kernels.samplers.leimkuhler_matthews import LeimkuhlerMatthews
-
-AHEAD = 8  # blocks between a prefetch and its use
 
 
 class LazyLangevin(NamedTuple):
@@ -167,12 +165,10 @@ def _catch_up(state, target, n, width, rng):
             late += 1
     fill_normals(rng, state.xi[: late * width])
     fill_normals(rng, zeta[: late * width])
+    blocks = state.blocks[:late]
     for k in range(late):
-        if k + AHEAD < late:
-            ahead = state.blocks[k + AHEAD] * width
-            for x in (state.position, state.old, target.theta, target.g):
-                prefetch(x, ahead)
-                prefetch(x, ahead + width - 1)
+        for x in (state.position, state.old, target.theta, target.g):
+            prefetch_row(x.reshape(-1, width), blocks, k + AHEAD)
         block = state.blocks[k]
         first = block * width
         here = slice(first, first + width)
