@@ -337,6 +337,25 @@ FOUND = {
         },
         (np.zeros((16, 3)), np.random.default_rng(0).normal(size=(16, 2)), None),
     ),
+    # Targets without noise, of which the curvature is beyond all bounds.
+    "curvature": (
+        regressor,
+        {
+            "step_size": 1e-12,
+            "weight_precision": 1e-8,
+            "gradient": "cv",
+            "sampler": "sghmc",
+            "schedule": "cyclical",
+            "hidden_layer_sizes": [2, 3],
+            "burn_in": 0,
+            "n_draws": 4,
+            "n_chains": 3,
+            "dtype": "float64",
+            "temperature": 1e-8,
+            "random_state": 0,
+        },
+        (-8.0 * (np.arange(24).reshape(8, 3) == 3), np.zeros(8), None),
+    ),
     # The precision of a factor that no rating holds falls to zero.
     "precision": (
         recommender,

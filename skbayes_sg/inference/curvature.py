@@ -55,10 +55,11 @@ def largest_curvature(model, theta, unit, n_iter=30):
         log_posterior(model, work, (theta + width * unit * v).astype(dtype), ahead)
         log_posterior(model, work, (theta - width * unit * v).astype(dtype), behind)
         product = unit * (behind.astype(float) - ahead) / (2 * width)
-        value = np.linalg.norm(product) / np.linalg.norm(v)
+        size = np.linalg.norm(product)
+        value = size / np.linalg.norm(v)
         if value == 0.0:  # so small a unit that rounding leaves theta where it is
             break
-        v = product
+        v = np.ldexp(product, -math.frexp(size)[1])  # powers of two round nothing
     return 1.05 * value  # power iteration approaches from below
 
 
