@@ -264,6 +264,17 @@ def test_strange_images_raise_epistemic_uncertainty():
         assert model.predict_uncertainty(strange).epistemic.mean() > 2 * known
 
 
+def test_chains_stay_where_all_rows_fit():
+    # Curvatures are small there, and larger a few steps on. In units twice as long the
+    # weights of the two chains ended at 12 and 20 prior sds.
+    X, y = load_digits(return_X_y=True)
+    X = StandardScaler().fit_transform(X)[:1437]
+    settings = dict(weight_precision=10.0, temperature=0.05, n_chains=2, n_draws=2)
+    model = SGHMCClassifierMLP(**settings, random_state=0).fit(X, y[:1437])
+    size = np.sqrt(10.0 * np.mean(model.samples_[:, -1, :6400] ** 2, axis=-1))
+    np.testing.assert_allclose(size, 1.0, atol=0.2)
+
+
 def test_weights_count_rows(iris):
     """One chain each of equal seed; gradients are equal, so draws stay close."""
     X, y = iris

@@ -19,6 +19,7 @@ from skbayes_sg.kernels.models.mlp import mean_precision, unpack
 from skbayes_sg.kernels.models.mlp_layers import activate
 from skbayes_sg.kernels.ops import (
     add_prior_hessian_diagonal,
+    curvature_exponent,
     init_memory,
     init_work,
     n_parameters,
@@ -31,7 +32,7 @@ from skbayes_sg.kernels.rows import CSRRows
 from skbayes_sg.kernels.schedules import Polynomial
 
 FRICTION = 0.02  # of samplers with momentum: what they forget in a step
-MARGIN = 4.0  # by how much curvatures may grow beyond those measured
+SLOWDOWN = 4.0  # that lets curvatures grow beyond those measured
 HEAT = 0.1  # which gradient noise may add to the temperature of a weight
 PILOT_ROWS = 2048  # rows from which curvatures are measured
 PILOT_PAIRS = 8  # pairs of gradients that measure their noise
@@ -102,11 +103,13 @@ def network_units(model, batch_size, thetas, sampler, h, rng, temperature=1.0):
     A weight moves in units of (M (c F + lambda) + h V T / (4 C q))^-1/2, where F is its
     Fisher information, C the sampler's friction and T the likelihood's temperature.
     What the data say of single weights, times c, covers what they say of all together;
-    M is `MARGIN`; and gradient noise raises no weight's temperature from T to more than
-    T + q, q being `HEAT`: chains forget as fast at all temperatures then. F and V are
-    means over `thetas`, (n_chains, d), and over exchangeable units; V is that of simple
-    minibatches, which no other estimator exceeds by much. A weight of which the data
-    say nothing moves at the speed of its prior.
+    M lets curvatures grow, at the price of chains `SLOWDOWN` times as slow: those of a
+    network that fits all its rows are small until it no longer does, and momentum would
+    carry a chain far away then. And gradient noise raises no weight's temperature from
+    T to more than T + q, q being `HEAT`: chains forget as fast at all temperatures
+    then. F and V are means over `thetas`, (n_chains, d), and over exchangeable units; V
+    is that of simple minibatches, which no other estimator exceeds by much. A weight of
+    which the data say nothing moves at the speed of its prior.
     """
     thetas = np.ascontiguousarray(thetas, parameter_dtype(model))
     fisher, prior, variance = np.zeros((3, thetas.shape[1]))
@@ -123,7 +126,8 @@ def network_units(model, batch_size, thetas, sampler, h, rng, temperature=1.0):
     for _ in range(2):
         unit = 1.0 / np.sqrt(c * fisher + prior)
         c = max(1.0, c * largest_curvature(pilot, theta, unit, n_iter=10))
-    curvature = MARGIN * (c * fisher + prior)
+    margin = SLOWDOWN ** (1.0 / curvature_exponent(sampler))
+    curvature = margin * (c * fisher + prior)
     heat = h * variance * temperature / (4.0 * damping(sampler) * HEAT)
     return 1.0 / np.sqrt(curvature + heat), variance
 
