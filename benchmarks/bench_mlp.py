@@ -117,8 +117,48 @@ def jax_log_densities(X, y):
     return log_prior, log_likelihood, [jnp.asarray(w) for w in start()]
 
 
+def blackjax_log_density(log_prior, log_likelihood):
+    """Return an estimate of the log posterior from a minibatch."""
+    import jax
+
+    def log_density(theta, batch):
+        rows = jax.vmap(log_likelihood, (None, 0, 0))(theta, *batch)
+        return log_prior(theta) + N / BATCH * rows.sum()
+
+    return log_density
+
+
 def blackjax_steps(X, y):
     """Return a function that runs steps of blackjax's SG-HMC, compiled as one loop.
+
+    Each has a minibatch of its own, as here.
+    """
+    import jax
+    import jax.numpy as jnp
+    from blackjax.sgmcmc import diffusions
+
+    log_prior, log_likelihood, theta = jax_log_densities(X, y)
+    gradient = jax.grad(blackjax_log_density(log_prior, log_likelihood))
+    move, rows, labels = diffusions.sghmc(), jnp.asarray(X), jnp.asarray(y)
+
+    def one(state, key):
+        first, second = jax.random.split(key)
+        idx = jax.random.choice(first, N, (BATCH,), replace=True)
+        g = gradient(state[0], (rows[idx], labels[idx]))
+        return move(second, *state, g, 1e-8), None
+
+    loop = jax.jit(lambda state, keys: jax.lax.scan(one, state, keys)[0])
+    state = theta, [jnp.zeros_like(w) for w in theta]
+
+    def run(n_steps):
+        keys = jax.random.split(jax.random.key(0), n_steps)
+        jax.block_until_ready(loop(state, keys))
+
+    return run
+
+
+def blackjax_trajectories(X, y):
+    """Return a function that runs blackjax's own SG-HMC: five steps on one minibatch.
 
     It draws a new momentum for each minibatch, so the last gradient of each trajectory
     is of no use, and the compiler leaves it out: six steps for five gradients.
@@ -128,11 +168,7 @@ def blackjax_steps(X, y):
     import jax.numpy as jnp
 
     log_prior, log_likelihood, theta = jax_log_densities(X, y)
-
-    def log_density(theta, batch):
-        rows = jax.vmap(log_likelihood, (None, 0, 0))(theta, *batch)
-        return log_prior(theta) + N / BATCH * rows.sum()
-
+    log_density = blackjax_log_density(log_prior, log_likelihood)
     sampler = blackjax.sghmc(jax.grad(log_density), num_integration_steps=6)
     rows, labels = jnp.asarray(X), jnp.asarray(y)
 
@@ -226,6 +262,7 @@ def compare(quick, no_peers):
     builders = {"numpy pass (floor)": numpy_pass, "skbayes_sg BAOAB": ours}
     if not no_peers:
         builders["blackjax sghmc"] = blackjax_steps
+        builders["- 5 on one minibatch"] = blackjax_trajectories
         builders["SGMCMCJax sghmc"] = sgmcmcjax_steps
         builders["posteriors sghmc"] = posteriors_steps
     contestants = {}

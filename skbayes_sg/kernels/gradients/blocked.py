@@ -54,8 +54,8 @@ class Terms(NamedTuple):
 
     def table(self, values):
         """Return (m, N) values of the rows in the order of these terms."""
-        if self.block_size == 1:
-            return values
+        if self.block_size == 1:  # those of one row side by side
+            return np.asfortranarray(values)
         return np.stack([padded(row, self.order, self.block_size) for row in values])
 
     def sums(self, values):
