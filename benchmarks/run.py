@@ -21,6 +21,7 @@ SUITE = ["iteration", "nuts", "growth", "sparse", "first_use", "ksd", "mlp"]
 SUITE += ["recommender"]
 DATA = HERE.parents[1] / "shared" / "data"  # a local copy of the data sets, if any
 FIGURES = {"growth": HERE.parent / "doc" / "growth.png"}
+CODE_CHOICES = {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "NUMBA_CPU_NAME"}
 PACKAGES = ["skbayes_sg", "numpy", "scipy", "numba", "scikit-learn", "joblib"]
 PEERS = ["blackjax", "sgmcmcjax", "numpyro", "posteriors", "stein-thinning", "smurff"]
 PEERS += ["myfm", "pystan"]
@@ -58,7 +59,8 @@ def section(name, quick):
     command = [sys.executable, str(HERE / f"bench_{name}.py")]
     if name in FIGURES and not quick:
         command += ["--figure", str(FIGURES[name])]
-    environment = dict(os.environ)
+    # Each library is to choose code for this processor by itself.
+    environment = {k: v for k, v in os.environ.items() if k not in CODE_CHOICES}
     if DATA.is_dir():
         environment.setdefault("SKBAYES_SG_DATA", str(DATA))
     began = time.perf_counter()
