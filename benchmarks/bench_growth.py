@@ -4,7 +4,7 @@
 
 Part "rows": logistic regression with 20 features and N rows up to ten million,
 memory-mapped from a temporary file; the default, linear control variates, on
-minibatches of 200 rows. Seconds of set-up (all but the chains) and of the sampling in
+minibatches of 50 rows. Seconds of set-up (all but the chains) and of the sampling in
 which 1,000 effective draws are made, and the slope of log seconds against log N.
 Part "parameters": the same at N = 100,000 and d = 10 to 1,000.
 """
@@ -20,7 +20,7 @@ from skbayes_sg import SGLDLogisticRegression
 from skbayes_sg._diagnostics import smallest_ess
 from skbayes_sg.inference import running
 
-SETTINGS = dict(batch_size=200, n_draws=500, n_chains=2, random_state=0)
+SETTINGS = dict(batch_size=50, n_draws=500, n_chains=2, random_state=0)
 N_TURNS = 3
 
 
