@@ -16,6 +16,13 @@ from skbayes_sg._labels import label_columns
 
 
 class FirstTwoColumns(SGBPMFRecommender):
+    def __sklearn_tags__(self):
+        # In these data every label is there once, so that nothing tells factors from
+        # noise: the R^2 of a fit scatters around 0.6, down to 0.35 with five draws.
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
     def _label_columns(self, X, reset):
         if sp.issparse(X) or np.asarray(X).ndim != 2:
             return super()._label_columns(X, reset)
