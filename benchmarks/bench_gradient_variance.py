@@ -28,19 +28,14 @@ from skbayes_sg.datasets import make_logistic
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.kernels.coordinates import Dense
 from skbayes_sg.kernels.engine import estimate_gradient
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.gradients import GRADIENTS, ControlVariate, Full, Minibatch
 from skbayes_sg.kernels.gradients.control_variate import REACH
 from skbayes_sg.kernels.models import GLM, Logistic
 from skbayes_sg.kernels.models.mlp import MLP, pack
 from skbayes_sg.kernels.models.mlp_layers import Tanh
 from skbayes_sg.kernels.models.mlp_outputs import Categorical
-from skbayes_sg.kernels.ops import (
-    init_memory,
-    init_work,
-    n_rows,
-    prepare,
-    typed,
-)
+from skbayes_sg.kernels.ops import init_memory, init_work, n_rows, prepare
 from skbayes_sg.kernels.passes import hessian, hessian_diagonal
 from skbayes_sg.kernels.samplers import LeimkuhlerMatthews
 

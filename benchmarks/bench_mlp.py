@@ -19,11 +19,12 @@ from threadpoolctl import threadpool_limits
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Diagonal
 from skbayes_sg.kernels.engine import run_chain
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.models.mlp import MLP
 from skbayes_sg.kernels.models.mlp_layers import Relu
 from skbayes_sg.kernels.models.mlp_outputs import Categorical
-from skbayes_sg.kernels.ops import init_state, n_parameters, typed
+from skbayes_sg.kernels.ops import init_state, n_parameters
 from skbayes_sg.kernels.samplers import BAOAB
 from skbayes_sg.kernels.schedules import Constant
 

@@ -24,8 +24,8 @@ import skbayes_sg._base as base
 from skbayes_sg import SGLDLogisticRegression
 from skbayes_sg._diagnostics import smallest_ess
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.models import GLM, Logistic
-from skbayes_sg.kernels.ops import typed
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

@@ -24,15 +24,10 @@ from skbayes_sg.datasets import make_logistic
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.engine import estimate_gradient, run_chain
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.models import GLM, Logistic
-from skbayes_sg.kernels.ops import (
-    init_memory,
-    init_state,
-    init_work,
-    prepare,
-    typed,
-)
+from skbayes_sg.kernels.ops import init_memory, init_state, init_work, prepare
 from skbayes_sg.kernels.samplers import SAMPLERS
 from skbayes_sg.kernels.schedules import Constant
 

@@ -26,8 +26,9 @@ def _chain(X, y, sampler, cv, n, center):
     from skbayes_sg.inference.targets import make_target
     from skbayes_sg.kernels.coordinates import Identity
     from skbayes_sg.kernels.engine import run_chain
+    from skbayes_sg.kernels.generic import typed
     from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
-    from skbayes_sg.kernels.ops import init_state, prepare, typed
+    from skbayes_sg.kernels.ops import init_state, prepare
     from skbayes_sg.kernels.samplers import SAMPLERS
     from skbayes_sg.kernels.schedules import Constant
 
@@ -46,8 +47,8 @@ def _chain(X, y, sampler, cv, n, center):
 
 
 def _model(X, y):
+    from skbayes_sg.kernels.generic import typed
     from skbayes_sg.kernels.models import GLM, Logistic
-    from skbayes_sg.kernels.ops import typed
 
     return typed(GLM(Logistic(), X, y, np.empty(0, X.dtype), 0.1, False, 1))
 
@@ -57,8 +58,8 @@ def limit(X, y, sampler, cv, n, center):
     import numba
 
     from skbayes_sg.kernels.blocks import as_blocks
+    from skbayes_sg.kernels.generic import OPTIONS
     from skbayes_sg.kernels.lanes import add_lanes, dot_lanes
-    from skbayes_sg.kernels.ops import OPTIONS
 
     rng, steps = np.random.default_rng(0), LEAPFROGS if sampler == "sghmc" else 1
     x = as_blocks(X, rng.permutation(len(X)), False).data

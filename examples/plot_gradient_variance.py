@@ -20,9 +20,10 @@ from skbayes_sg.datasets import make_logistic
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.kernels.engine import estimate_gradient
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.gradients import GRADIENTS
 from skbayes_sg.kernels.models import GLM, Logistic
-from skbayes_sg.kernels.ops import init_memory, init_work, prepare, typed
+from skbayes_sg.kernels.ops import init_memory, init_work, prepare
 
 X, y = make_logistic(20_000, 10, random_state=0)
 model = typed(GLM(Logistic(), X, y.astype(float), np.empty(0), 0.1, True, 1))

@@ -37,14 +37,9 @@ from skbayes_sg.inference.tuning import (
     step_limit,
 )
 from skbayes_sg.kernels.compiling import announced
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.gradients import GRADIENTS
-from skbayes_sg.kernels.ops import (
-    anchored,
-    check_parts,
-    n_rows,
-    preconditioner_of,
-    typed,
-)
+from skbayes_sg.kernels.ops import anchored, check_parts, n_rows, preconditioner_of
 from skbayes_sg.kernels.samplers import SAMPLERS
 from skbayes_sg.kernels.schedules import SCHEDULES
 

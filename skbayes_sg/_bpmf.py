@@ -45,14 +45,10 @@ from skbayes_sg.inference.factorization import (
 )
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.kernels.coordinates import Identity
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.gradients import GRADIENTS, Full, Minibatch
 from skbayes_sg.kernels.models import MatrixFactorization, RatingNoise, RowPrior
-from skbayes_sg.kernels.ops import (
-    curvature_exponent,
-    n_recorded,
-    stable_step,
-    typed,
-)
+from skbayes_sg.kernels.ops import curvature_exponent, n_recorded, stable_step
 from skbayes_sg.kernels.rows import CSRRows
 from skbayes_sg.kernels.samplers import LazyLangevin, LeimkuhlerMatthews
 from skbayes_sg.metrics import kernel_stein_discrepancy

@@ -12,14 +12,9 @@ from skbayes_sg._validation import check_integer, check_number
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
 from skbayes_sg.inference.scores import posterior_scores
 from skbayes_sg.inference.tuning import MAX_DENSE
+from skbayes_sg.kernels.generic import implements
 from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
-from skbayes_sg.kernels.ops import (
-    add_hessian,
-    implements,
-    is_log_concave,
-    n_parameters,
-    n_rows,
-)
+from skbayes_sg.kernels.ops import add_hessian, is_log_concave, n_parameters, n_rows
 from skbayes_sg.metrics import kernel_stein_discrepancy
 
 MAX_RHAT = 1.05

@@ -31,6 +31,7 @@ from skbayes_sg.inference.networks import (
 from skbayes_sg.inference.storage import allocate_draws
 from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.coordinates import Diagonal, Identity
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.gradients import GRADIENTS
 from skbayes_sg.kernels.models.mlp import MLP, network_outputs
 from skbayes_sg.kernels.models.mlp_layers import ACTIVATIONS
@@ -41,7 +42,6 @@ from skbayes_sg.kernels.ops import (
     n_rows,
     prepare,
     stable_step,
-    typed,
 )
 
 BATCH_SIZE = 500

@@ -9,8 +9,9 @@ from scipy.linalg import solve_discrete_lyapunov
 
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Identity
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.gradients import Full
-from skbayes_sg.kernels.ops import init_state, prepare, step, typed
+from skbayes_sg.kernels.ops import init_state, prepare, step
 
 VARIABLES = ("position", "momentum", "thermostat", "auxiliary", "old")
 

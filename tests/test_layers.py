@@ -1,6 +1,6 @@
 """Imports follow the arrows of the design, and no others.
 
-estimators -> inference -> kernels.engine -> kernels.ops
+estimators -> inference -> kernels.engine -> kernels.ops -> kernels.generic
 kernels.{samplers, gradients, models} -> kernels.{ops, rows, minibatch, passes}
 """
 
@@ -18,6 +18,7 @@ NUMERIC = ("numpy", "scipy", "joblib", "threadpoolctl", f"{PACKAGE}.inference", 
 SHARED = tuple(
     f"{KERNELS}.{name}"
     for name in (
+        "generic",
         "ops",
         "rows",
         "blocks",
@@ -29,22 +30,24 @@ SHARED = tuple(
         "blas",
     )
 )
+PROTOCOL = (*COMPILED, f"{KERNELS}.generic", f"{KERNELS}.ops")
 AXES = tuple(f"{KERNELS}.{name}" for name in ("samplers", "gradients", "models"))
 
 # What a module may import beside the standard library. The longest matching name rules.
 LAYERS = {
     KERNELS: COMPILED + SHARED,
     f"{KERNELS}.separate": ("numba",),
-    f"{KERNELS}.ops": (*COMPILED, f"{KERNELS}.separate"),
+    f"{KERNELS}.generic": (*COMPILED, f"{KERNELS}.separate"),
+    f"{KERNELS}.ops": (*COMPILED, f"{KERNELS}.separate", f"{KERNELS}.generic"),
     f"{KERNELS}.blas": ("threadpoolctl",),
     f"{KERNELS}.matrices": ("numpy", "scipy", *SHARED),
     f"{KERNELS}.prefetch": ("numba", "llvmlite"),
     f"{KERNELS}.lanes": (*COMPILED, "llvmlite"),
     f"{KERNELS}.blocks": (*COMPILED, f"{KERNELS}.rows", f"{KERNELS}.lanes"),
-    f"{KERNELS}.rows": (*COMPILED, f"{KERNELS}.ops", f"{KERNELS}.prefetch"),
-    f"{KERNELS}.minibatch": (*COMPILED, f"{KERNELS}.ops"),
-    f"{KERNELS}.passes": (*COMPILED, f"{KERNELS}.ops", f"{KERNELS}.minibatch"),
-    f"{KERNELS}.engine": (*COMPILED, f"{KERNELS}.ops"),
+    f"{KERNELS}.rows": (*PROTOCOL, f"{KERNELS}.prefetch"),
+    f"{KERNELS}.minibatch": PROTOCOL,
+    f"{KERNELS}.passes": (*PROTOCOL, f"{KERNELS}.minibatch"),
+    f"{KERNELS}.engine": PROTOCOL,
     **{axis: (*COMPILED, *SHARED, axis) for axis in AXES},
     f"{PACKAGE}.inference": NUMERIC,
     f"{PACKAGE}.datasets": ("numpy", "scipy", "sklearn", f"{PACKAGE}.datasets"),

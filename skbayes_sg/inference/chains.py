@@ -15,15 +15,14 @@ from skbayes_sg.inference.progress import Bar, Progress
 from skbayes_sg.inference.running import run_chains
 from skbayes_sg.inference.storage import allocate_draws, check_keep
 from skbayes_sg.kernels.coordinates import Identity
+from skbayes_sg.kernels.generic import implements, typed
 from skbayes_sg.kernels.ops import (
     add_hessian_diagonal,
-    implements,
     n_parameters,
     n_recorded,
     parameter_dtype,
     position_scale,
     to_position,
-    typed,
 )
 
 

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.curvature import curvature_diagonal, largest_curvature
 from skbayes_sg.kernels.engine import estimate_gradient
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.models.mlp import mean_precision, unpack
 from skbayes_sg.kernels.models.mlp_layers import activate
@@ -25,7 +26,6 @@ from skbayes_sg.kernels.ops import (
     n_parameters,
     n_rows,
     parameter_dtype,
-    typed,
 )
 from skbayes_sg.kernels.optimizers import Adam
 from skbayes_sg.kernels.rows import CSRRows

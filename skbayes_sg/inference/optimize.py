@@ -13,9 +13,9 @@ from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.engine import run_chain
+from skbayes_sg.kernels.generic import implements, typed
 from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.ops import (
-    implements,
     init_state,
     init_work,
     is_log_concave,
@@ -23,7 +23,6 @@ from skbayes_sg.kernels.ops import (
     n_rows,
     parameter_dtype,
     thinned,
-    typed,
 )
 from skbayes_sg.kernels.optimizers import Adam
 from skbayes_sg.kernels.passes import log_posterior

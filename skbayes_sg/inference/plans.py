@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.ops import (
     check_parts,
     is_lazy,
@@ -11,7 +12,6 @@ from skbayes_sg.kernels.ops import (
     parameter_dtype,
     prepare,
     step_size_at,
-    typed,
 )
 from skbayes_sg.kernels.schedules import Constant
 

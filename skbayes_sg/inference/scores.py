@@ -8,8 +8,9 @@ from joblib import Parallel, delayed, effective_n_jobs
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.coordinates import Identity
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.gradients import Full
-from skbayes_sg.kernels.ops import parameter_dtype, prepare, typed
+from skbayes_sg.kernels.ops import parameter_dtype, prepare
 from skbayes_sg.kernels.scores import score_draws
 
 BLOCK_SIZE = 100  # draws of one task: with a stream of its own, whatever n_jobs is

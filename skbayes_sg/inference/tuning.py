@@ -18,6 +18,7 @@ from skbayes_sg.inference.curvature import (
 )
 from skbayes_sg.kernels.coordinates import Dense, Diagonal, Identity
 from skbayes_sg.kernels.engine import estimate_gradient
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.ops import (
     accurate_step,
     curvature_exponent,
@@ -27,7 +28,6 @@ from skbayes_sg.kernels.ops import (
     prepare,
     relaxation,
     stable_step,
-    typed,
     with_noise_absorbed,
 )
 from skbayes_sg.kernels.passes import log_posterior

@@ -4,10 +4,10 @@ Its first call compiles it for a triple of sampler, gradient estimator and model
 processes take it from the disk cache.
 """
 
+from skbayes_sg.kernels.generic import entry_point
 from skbayes_sg.kernels.ops import (
     address_of_estimate,
     borrowed,
-    entry_point,
     estimate_by,
     is_due,
     locate,

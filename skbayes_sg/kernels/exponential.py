@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba.extending import overload
 
-from skbayes_sg.kernels.ops import OPTIONS
+from skbayes_sg.kernels.generic import OPTIONS
 
 f4, f8, i4, i8 = np.float32, np.float64, np.int32, np.int64
 COEFFICIENTS = [1.0 / math.factorial(i) for i in range(13)]

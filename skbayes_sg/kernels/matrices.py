@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse
 
 from skbayes_sg.kernels.blocks import Blocks
-from skbayes_sg.kernels.ops import python_op
+from skbayes_sg.kernels.generic import python_op
 from skbayes_sg.kernels.rows import CSRRows, rows_at_index, shape_rows
 
 NUMBERS = 2**17  # in a part of the rows: a megabyte, which caches hold

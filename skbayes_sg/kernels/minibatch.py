@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.ops import helper
+from skbayes_sg.kernels.generic import helper
 
 INDEX = np.int32
 

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba.extending import overload
 
-from skbayes_sg.kernels.ops import OPTIONS, helper
+from skbayes_sg.kernels.generic import OPTIONS, helper
 
 ROUNDS = 7
 FACTORS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)

@@ -27,66 +27,23 @@ Conventions
 - Row indices are int32. One `numpy.random.Generator` serves one chain.
 """
 
-import functools
-import hashlib
-import inspect
-import pathlib
-import sys
-import sysconfig
-import types as python_types
-import warnings
 from typing import NamedTuple
 
 import numba
 import numpy as np
-from numba import types
-from numba.extending import overload, register_jitable
+from numba.extending import overload
 
-from skbayes_sg.kernels.separate import address_of, borrowed, call_address, in_a_thread
-
-# Everything that fastmath offers but nnan and ninf: divergence checks need NaN and Inf.
-# A division by zero gives them too, in place of an error that keeps loops from vectors.
-OPTIONS = {
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"reassoc", "contract", "arcp", "nsz"},
-}
+from skbayes_sg.kernels.generic import (
+    OPTIONS,
+    entry_point,
+    helper,
+    kernel_op,
+    missing,
+    python_op,
+)
+from skbayes_sg.kernels.separate import address_of, borrowed, call_address
 
 MAX_TABLE_BYTES = 2**30  # of row gradients that a chain may remember
-
-_OPERATIONS = []
-COMPILED = []  # the dispatchers of all entry points used so far
-
-
-def _python_class(numba_type):
-    if isinstance(numba_type, types.BaseNamedTuple):
-        return numba_type.instance_class
-    if isinstance(numba_type, types.Array):
-        return np.ndarray
-    raise numba.TypingError(f"operations dispatch on NamedTuples, not {numba_type}")
-
-
-def kernel_op(contract):
-    """Make `contract` a generic operation on its first argument, for numba as well."""
-    op = functools.singledispatch(contract)
-    _OPERATIONS.append(op)
-
-    # strict=False: the arguments' names may differ between implementations.
-    @overload(op, strict=False, jit_options=OPTIONS)
-    def _(*args):
-        return op.dispatch(_python_class(args[0]))
-
-    return op
-
-
-def python_op(contract):
-    """Make `contract` a generic operation that is called outside the loop only."""
-    op = functools.singledispatch(contract)
-    _OPERATIONS.append(op)
-    return op
-
-
-helper = register_jitable(**OPTIONS)  # a plain function that kernels may call
 
 
 # Loops, because numpy's own take seconds to compile: the error message about unequal
@@ -112,140 +69,6 @@ def total(x):
     for j in range(x.size):
         value += x[j]
     return value
-
-
-def _component_classes(values):
-    for value in values:
-        if hasattr(value, "_fields"):
-            yield type(value)
-            yield from _component_classes(value)
-
-
-def _imported(module):
-    """Yield `module` and all it imports, but for what is installed elsewhere."""
-    pending, seen = [module], set()
-    while pending:
-        module = pending.pop()
-        path = getattr(module, "__file__", None)
-        if module in seen or path is None:
-            continue
-        if not module.__name__.startswith("skbayes_sg") and path.startswith(_INSTALLED):
-            continue
-        seen.add(module)
-        yield module
-        for value in vars(module).values():
-            name = getattr(value, "__module__", None)
-            pending.append(value if inspect.ismodule(value) else sys.modules.get(name))
-
-
-_INSTALLED = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "purelib")})
-
-
-@functools.cache
-def _digest(classes):
-    sources = set()
-    for op in _OPERATIONS:
-        for function in {op.dispatch(cls) for cls in classes} - {op.dispatch(object)}:
-            sources.add(repr(function.__code__.co_code).encode())  # no file: notebooks
-            for module in _imported(sys.modules.get(function.__module__)):
-                sources.add(pathlib.Path(module.__file__).read_bytes())
-    digest = hashlib.sha256()
-    for source in sorted(sources):
-        digest.update(hashlib.sha256(source).digest())
-    return digest.hexdigest()[:24]
-
-
-def source_digest(values):
-    """Return a digest of all code that an entry called with `values` may inline.
-
-    It covers the file of every implementation that the components among `values` bring
-    along, wherever it was registered from, and what those files import.
-    """
-    return _digest(frozenset(_component_classes(values)) | {np.ndarray})
-
-
-def compiled(function, **options):
-    """Compile `function` with the disk cache, or without one where none is writable."""
-    options = OPTIONS | options
-    try:
-        dispatcher = numba.njit(function, cache=True, **options)
-    except RuntimeError:  # numba: "no locator available"
-        _warn_of_no_cache()
-        dispatcher = numba.njit(function, **options)
-    if not numba.config.DISABLE_JIT:
-        dispatcher.compile = in_a_thread(dispatcher.compile)
-    return dispatcher
-
-
-@functools.cache
-def _warn_of_no_cache():
-    warnings.warn(
-        "numba finds no writable cache directory, so every process compiles again; "
-        "set NUMBA_CACHE_DIR to a writable folder to avoid this",
-        RuntimeWarning,
-        stacklevel=4,
-    )
-
-
-def entry_point(function=None, **options):
-    """Compile `function` for the components it is called with.
-
-    Its options are numba's, and what it calls inherits them.
-
-    Numba names a cache file after the function, and invalidates it by the time stamp of
-    the function's own file only. The digest of all sources in play is made part of the
-    name, so that an edit of any component reaches every process.
-    """
-    if function is None:
-        return functools.partial(entry_point, **options)
-
-    @functools.cache
-    def build(digest):
-        copy = python_types.FunctionType(function.__code__, function.__globals__)
-        copy.__qualname__ = f"{function.__name__}.{digest}"
-        copy.__module__ = function.__module__
-        COMPILED.append(compiled(copy, **options))
-        return COMPILED[-1]
-
-    @functools.wraps(function)
-    def call(*args):
-        return call.build(args)(*args)
-
-    call.build = lambda args: build(source_digest(args))
-    return call
-
-
-def typed(component):
-    """Return the component as kernels expect it, so that equal kinds compile once.
-
-    Numbers become what their annotation says, arrays read-only views (no component is
-    written to while a chain runs, and memory-mapped or frozen input stays as it is).
-    """
-    kinds = {int: int, float: float, bool: bool}
-    fields = {}
-    for name, note in type(component).__annotations__.items():
-        value = getattr(component, name)
-        if note in kinds:
-            value = kinds[note](value)
-        elif isinstance(value, np.ndarray):
-            value = np.asarray(value).view()
-            value.flags.writeable = False
-        elif hasattr(value, "_fields"):
-            value = typed(value)
-        fields[name] = value
-    return component._replace(**fields)
-
-
-def implements(op, component):
-    """Whether `component` has its own implementation of `op`."""
-    return op.dispatch(type(component)) is not op.dispatch(object)
-
-
-def missing(op, component):
-    """Return the error of an operation that `component` lacks."""
-    return NotImplementedError(
-        f"{type(component).__name__} does not implement {op.__name__}()"
-    )
 
 
 # Models

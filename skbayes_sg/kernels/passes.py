@@ -5,19 +5,17 @@ They are compiled from a model's operations on rows, unless it has passes of its
 
 import numpy as np
 
+from skbayes_sg.kernels.generic import entry_point, helper, python_op
 from skbayes_sg.kernels.minibatch import INDEX
 from skbayes_sg.kernels.ops import (
     add_gradient,
     add_hessian,
     add_hessian_diagonal,
     add_prior_gradient,
-    entry_point,
-    helper,
     locate,
     log_likelihood,
     log_prior,
     n_rows,
-    python_op,
 )
 
 BLOCK = 1024

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.ops import helper, kernel_op
+from skbayes_sg.kernels.generic import helper, kernel_op
 from skbayes_sg.kernels.prefetch import prefetch
 
 AHEAD = 8  # rows between a prefetch and its use

@@ -1,6 +1,7 @@
 """Scores: the gradient of the log posterior at recorded draws."""
 
-from skbayes_sg.kernels.ops import entry_point, gradient_at, refresh
+from skbayes_sg.kernels.generic import entry_point
+from skbayes_sg.kernels.ops import gradient_at, refresh
 
 
 @entry_point

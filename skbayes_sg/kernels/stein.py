@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.ops import compiled, helper
+from skbayes_sg.kernels.generic import compiled, helper
 
 # Draws are near if q < NEAR (|x|^2 + |y|^2): up to here q loses 4 of its 16 digits.
 NEAR = 1e-4

@@ -16,7 +16,7 @@ import pytest
 
 from skbayes_sg import DivergenceError, sample
 from skbayes_sg.inference import running, storage
-from skbayes_sg.kernels import ops
+from skbayes_sg.kernels import generic
 from skbayes_sg.kernels.coordinates import Dense, Diagonal
 from skbayes_sg.kernels.gradients import Full, Minibatch
 from skbayes_sg.kernels.models import GLM, GaussianMean, Logistic
@@ -54,7 +54,7 @@ def test_what_comes_from_another_process_is_not_compiled_anew(model, monkeypatch
     """
 
     def n_compiled():
-        return sum(len(entry.signatures) for entry in ops.COMPILED)
+        return sum(len(entry.signatures) for entry in generic.COMPILED)
 
     here, before = draw(model, n_jobs=2), n_compiled()
     monkeypatch.setattr(

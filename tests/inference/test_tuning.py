@@ -13,9 +13,10 @@ from skbayes_sg.inference.curvature import (
     whitening,
 )
 from skbayes_sg.inference.optimize import adam, find_mode, lbfgs
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
 from skbayes_sg.kernels.models import GLM, GaussianMean, Logistic
-from skbayes_sg.kernels.ops import accurate_step, init_work, typed
+from skbayes_sg.kernels.ops import accurate_step, init_work
 from skbayes_sg.kernels.passes import log_posterior
 from skbayes_sg.kernels.samplers import (
     BADODAB,

@@ -3,14 +3,14 @@
 import numba
 import pytest
 
-from skbayes_sg.kernels import ops
+from skbayes_sg.kernels import generic
 
 
 def skip_compiler(monkeypatch):
     """Run the compiled entries as the plain Python functions that they are made of."""
-    monkeypatch.setattr(ops, "source_digest", lambda *_: "uncompiled")
-    monkeypatch.setattr(ops, "compiled", lambda function, **options: function)
-    monkeypatch.setattr(ops, "COMPILED", [])
+    monkeypatch.setattr(generic, "source_digest", lambda *_: "uncompiled")
+    monkeypatch.setattr(generic, "compiled", lambda function, **options: function)
+    monkeypatch.setattr(generic, "COMPILED", [])
     monkeypatch.setattr(numba.config, "DISABLE_JIT", True)  # nothing has an address
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.models import (
     GLM,
     GaussianMean,
@@ -14,7 +15,6 @@ from skbayes_sg.kernels.models import (
 from skbayes_sg.kernels.models.mlp import MLP
 from skbayes_sg.kernels.models.mlp_layers import Tanh
 from skbayes_sg.kernels.models.mlp_outputs import Categorical
-from skbayes_sg.kernels.ops import typed
 from skbayes_sg.kernels.rows import CSRRows
 
 FAMILIES = {

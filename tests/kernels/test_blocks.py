@@ -11,13 +11,13 @@ from skbayes_sg._design import as_rows
 from skbayes_sg.kernels import blocks
 from skbayes_sg.kernels.blocks import Blocks, as_blocks, padded
 from skbayes_sg.kernels.engine import estimate_gradient
+from skbayes_sg.kernels.generic import OPTIONS, typed
 from skbayes_sg.kernels.gradients import ControlVariate, Minibatch, blocked
 from skbayes_sg.kernels.gradients.blocked import Blocked
 from skbayes_sg.kernels.lanes import GROUP, LINE, add_lanes, copy_lanes, dot_lanes
 from skbayes_sg.kernels.minibatch import INDEX
 from skbayes_sg.kernels.models import GLM, Logistic
 from skbayes_sg.kernels.ops import (
-    OPTIONS,
     add_gradient,
     in_blocks,
     init_memory,
@@ -26,7 +26,6 @@ from skbayes_sg.kernels.ops import (
     n_rows,
     prepare,
     rows_per_term,
-    typed,
 )
 from tests.kernels.examples import FAMILIES, glm
 from tests.kernels.test_gradients import Chain, expectation, full_gradient, theta_of

@@ -18,7 +18,7 @@ from scipy import sparse
 
 import skbayes_sg
 from skbayes_sg import SGLDLogisticRegression, sample
-from skbayes_sg.kernels import ops
+from skbayes_sg.kernels import generic
 from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.models import GaussianMean
 from skbayes_sg.kernels.samplers import SGLD
@@ -29,7 +29,7 @@ SCRIPT = """
 import sys
 import numpy as np
 from skbayes_sg import sample
-from skbayes_sg.kernels import models, ops
+from skbayes_sg.kernels import generic, models
 from skbayes_sg.kernels.gradients import ControlVariate
 from skbayes_sg.kernels.samplers import SGLD
 
@@ -41,7 +41,7 @@ draws = sample(model, SGLD(), ControlVariate(5, np.zeros(4)), step_size=0.01,
                n_draws=20, burn_in=20, random_state=0)
 np.save(sys.argv[1], draws)
 hits = misses = 0
-for dispatcher in ops.COMPILED if hasattr(ops.COMPILED[0], "stats") else []:
+for dispatcher in generic.COMPILED if hasattr(generic.COMPILED[0], "stats") else []:
     hits += sum(dispatcher.stats.cache_hits.values())
     misses += sum(dispatcher.stats.cache_misses.values())
 print(hits, misses)
@@ -97,9 +97,12 @@ def test_cache(copy, tmp_path):
 
 def test_without_a_writable_cache(monkeypatch):
     monkeypatch.setattr(CacheImpl, "_locator_classes", [])
-    ops._warn_of_no_cache.cache_clear()
+    generic._warn_of_no_cache.cache_clear()
     with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR") as caught:
-        functions = [ops.compiled(lambda x: x + 1), ops.compiled(lambda x: x + 2)]
+        functions = [
+            generic.compiled(lambda x: x + 1),
+            generic.compiled(lambda x: x + 2),
+        ]
     assert len(caught) == 1
     assert [function(1) for function in functions] == [2, 3]
 
@@ -114,8 +117,8 @@ def test_a_known_gradient_is_not_compiled_again():
         """Another one."""
 
     def n_compiled(name):
-        names = [entry.__qualname__.split(".")[0] for entry in ops.COMPILED]
-        versions = [len(entry.signatures) for entry in ops.COMPILED]
+        names = [entry.__qualname__.split(".")[0] for entry in generic.COMPILED]
+        versions = [len(entry.signatures) for entry in generic.COMPILED]
         return sum(n for n, other in zip(versions, names, strict=True) if other == name)
 
     counts, model = [], GaussianMean(np.zeros((4, 2)), np.eye(2))
@@ -142,7 +145,7 @@ def test_an_interrupt_does_not_break_the_compiler_off(monkeypatch):
         time.sleep(1.0)
         return lambda x: 2 * x
 
-    function = ops.compiled(lambda x: slow(x))
+    function = generic.compiled(lambda x: slow(x))
 
     def interrupt():
         assert began.wait(60.0)
@@ -172,7 +175,8 @@ from skbayes_sg.kernels import models
 from skbayes_sg.kernels.engine import run_chain
 from skbayes_sg.kernels.coordinates import Dense
 from skbayes_sg.kernels.gradients import GRADIENTS
-from skbayes_sg.kernels.ops import init_state, prepare, typed
+from skbayes_sg.kernels.generic import typed
+from skbayes_sg.kernels.ops import init_state, prepare
 from skbayes_sg.kernels.samplers import LeimkuhlerMatthews
 from skbayes_sg.kernels.schedules import Constant
 
@@ -180,7 +184,7 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 3))
 y = (X[:, 0] > 0).astype(float)
 model = typed(models.GLM(models.Logistic(), X, y, np.empty(0), 0.1, True, 1))
-gradient = GRADIENTS["weighted-cv"](20, np.zeros(4))
+gradient = GRADIENTS["linear-cv"](20, np.zeros(4))
 gradient = typed(prepare(gradient, model))
 coordinates = typed(Dense(np.zeros(4), 0.1 * np.eye(4)))
 target = make_target(model, gradient, coordinates, rng)
@@ -210,7 +214,7 @@ def test_the_loop_allocates_nothing():
 
 
 def run_chain_signatures():
-    return sum(len(d.signatures) for d in ops.COMPILED if d.__name__ == "run_chain")
+    return sum(len(d.signatures) for d in generic.COMPILED if d.__name__ == "run_chain")
 
 
 def test_one_compilation_per_kind_of_input(tmp_path):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from skbayes_sg.kernels.exponential import exp
-from skbayes_sg.kernels.ops import OPTIONS
+from skbayes_sg.kernels.generic import OPTIONS
 
 
 def values(x, out):

@@ -10,6 +10,7 @@ from skbayes_sg import sample
 from skbayes_sg.inference.running import NOISE_EVERY
 from skbayes_sg.kernels import ops
 from skbayes_sg.kernels.engine import estimate_gradient
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.gradients import (
     GRADIENTS,
     Minibatch,
@@ -29,7 +30,6 @@ from skbayes_sg.kernels.ops import (
     n_rows,
     parameter_dtype,
     prepare,
-    typed,
 )
 from skbayes_sg.kernels.samplers import SGLD
 from tests.kernels.conftest import skip_compiler

@@ -8,6 +8,7 @@ import pytest
 from skbayes_sg import sample
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Dense, Diagonal, Identity
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.gradients import Full, Minibatch
 from skbayes_sg.kernels.models import GaussianMean
 from skbayes_sg.kernels.ops import (
@@ -20,7 +21,6 @@ from skbayes_sg.kernels.ops import (
     n_rows,
     settle,
     step,
-    typed,
 )
 from skbayes_sg.kernels.samplers import LazyLangevin, LeimkuhlerMatthews
 from tests.probe import Scripted

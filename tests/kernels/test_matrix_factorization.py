@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Identity
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.gradients import ControlVariate, Full
 from skbayes_sg.kernels.minibatch import INDEX
 from skbayes_sg.kernels.models import MatrixFactorization, RatingNoise, RowPrior
@@ -34,7 +35,6 @@ from skbayes_sg.kernels.ops import (
     prepare,
     record,
     refresh,
-    typed,
 )
 from skbayes_sg.kernels.rows import CSRRows
 from tests.kernels.test_models import assert_close, central_differences

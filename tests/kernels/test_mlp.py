@@ -8,6 +8,7 @@ import pytest
 from skbayes_sg import sample
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Identity
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.gradients import ControlVariate, Full
 from skbayes_sg.kernels.minibatch import INDEX
 from skbayes_sg.kernels.models.mlp import (
@@ -33,7 +34,6 @@ from skbayes_sg.kernels.ops import (
     prepare,
     record,
     refresh,
-    typed,
 )
 from skbayes_sg.kernels.passes import hessian_diagonal, log_posterior
 from skbayes_sg.kernels.samplers import LeimkuhlerMatthews

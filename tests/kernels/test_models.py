@@ -4,6 +4,7 @@ import numba
 import numpy as np
 import pytest
 
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.minibatch import INDEX
 from skbayes_sg.kernels.models import GLM, Linear
 from skbayes_sg.kernels.models import glm as glm_ops
@@ -22,7 +23,6 @@ from skbayes_sg.kernels.ops import (
     n_parameters,
     n_rows,
     parameter_dtype,
-    typed,
 )
 from skbayes_sg.kernels.passes import hessian, hessian_diagonal, log_posterior
 from tests.kernels.examples import FAMILIES, MODELS, glm, small_model

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from skbayes_sg.kernels.generic import OPTIONS
 from skbayes_sg.kernels.normals import fill_normals
-from skbayes_sg.kernels.ops import OPTIONS
 
 
 @numba.njit(**OPTIONS)

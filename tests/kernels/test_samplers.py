@@ -6,6 +6,7 @@ import pytest
 from skbayes_sg import sample
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Dense, Identity
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.gradients import Full, Minibatch
 from skbayes_sg.kernels.models import GaussianMean
 from skbayes_sg.kernels.ops import (
@@ -17,7 +18,6 @@ from skbayes_sg.kernels.ops import (
     sampler_stats,
     stable_step,
     step,
-    typed,
     with_noise_absorbed,
 )
 from skbayes_sg.kernels.samplers import (

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from skbayes_sg.kernels.ops import OPTIONS
+from skbayes_sg.kernels.generic import OPTIONS
 from skbayes_sg.kernels.separate import borrowed
 
 

@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.kernels.blocks import padded
+from skbayes_sg.kernels.generic import typed
 from skbayes_sg.kernels.ops import (
     estimate,
     in_blocks,
     init_memory,
     n_rows,
     rows_per_term,
-    typed,
 )
 
 MIN_DRAWN = 8  # blocks in a minibatch: less than an eighth more rows than asked for

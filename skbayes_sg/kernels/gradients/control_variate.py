@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.generic import helper, implements
 from skbayes_sg.kernels.gradients.blocked import terms_of
 from skbayes_sg.kernels.minibatch import INDEX, MinibatchMemory, draw_minibatch
 from skbayes_sg.kernels.ops import (
@@ -35,8 +36,6 @@ from skbayes_sg.kernels.ops import (
     add_prior_gradient,
     copy_to,
     estimate,
-    helper,
-    implements,
     init_anchor,
     init_memory,
     init_work,

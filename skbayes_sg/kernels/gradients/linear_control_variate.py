@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.generic import helper, implements, typed
 from skbayes_sg.kernels.gradients.blocked import terms_of
 from skbayes_sg.kernels.gradients.stratified import Design, draw_stratum
 from skbayes_sg.kernels.gradients.weighted import (
@@ -37,15 +38,12 @@ from skbayes_sg.kernels.ops import (
     anchored,
     copy_to,
     estimate,
-    helper,
-    implements,
     init_memory,
     leverages,
     linearize,
     n_parameters,
     parameter_dtype,
     prepare,
-    typed,
 )
 
 MAX_PARAMETERS = 1024  # up to which d^2 operations a step pay

@@ -10,13 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.generic import helper, implements
 from skbayes_sg.kernels.minibatch import INDEX, MinibatchMemory, draw_minibatch
 from skbayes_sg.kernels.ops import (
     add_gradient,
     add_prior_gradient,
     estimate,
-    helper,
-    implements,
     init_memory,
     n_rows,
     prepare,

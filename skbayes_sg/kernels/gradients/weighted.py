@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.generic import implements
 from skbayes_sg.kernels.gradients.stratified import (
     Design,
     allocate,
@@ -24,7 +25,6 @@ from skbayes_sg.kernels.ops import (
     add_gradient,
     add_prior_gradient,
     estimate,
-    implements,
     init_memory,
     leverages,
     n_rows,

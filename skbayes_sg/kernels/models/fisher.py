@@ -13,6 +13,7 @@ import math
 
 import numpy as np
 
+from skbayes_sg.kernels.generic import helper, kernel_op
 from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import BLOCK, GLM, curvature, predictors, weigh
 from skbayes_sg.kernels.models.linear import Linear
@@ -23,8 +24,6 @@ from skbayes_sg.kernels.ops import (
     add_number,
     add_prior_hessian_diagonal,
     copy_to,
-    helper,
-    kernel_op,
     metric,
     metric_diagonal,
     metric_divergence,

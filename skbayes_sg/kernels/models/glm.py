@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.kernels.blocks import as_blocks, padded, rows_per_block
+from skbayes_sg.kernels.generic import helper, kernel_op
 from skbayes_sg.kernels.ops import (
     add_difference,
     add_gradient,
@@ -28,11 +29,9 @@ from skbayes_sg.kernels.ops import (
     add_prior_gradient,
     add_prior_hessian_diagonal,
     add_remainder,
-    helper,
     in_blocks,
     init_work,
     is_log_concave,
-    kernel_op,
     log_likelihood,
     log_prior,
     n_parameters,

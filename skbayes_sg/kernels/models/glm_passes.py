@@ -23,15 +23,10 @@ import math
 import numpy as np
 
 from skbayes_sg.kernels.blas import one_blas_thread
+from skbayes_sg.kernels.generic import entry_point
 from skbayes_sg.kernels.matrices import each_part, squared, weighted_gram
 from skbayes_sg.kernels.models.glm import GLM, curvature, log_density, score
-from skbayes_sg.kernels.ops import (
-    Linearized,
-    entry_point,
-    init_anchor,
-    leverages,
-    linearize,
-)
+from skbayes_sg.kernels.ops import Linearized, init_anchor, leverages, linearize
 from skbayes_sg.kernels.passes import hessian, hessian_diagonal, log_posterior
 from skbayes_sg.kernels.rows import shape_rows
 

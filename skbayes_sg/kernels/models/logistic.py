@@ -8,8 +8,8 @@ import math
 from typing import NamedTuple
 
 from skbayes_sg.kernels.exponential import exp
+from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.models.glm import curvature, log_density, score
-from skbayes_sg.kernels.ops import helper
 
 
 class Logistic(NamedTuple):

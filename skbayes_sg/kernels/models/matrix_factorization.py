@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.generic import entry_point, helper
 from skbayes_sg.kernels.ops import (
     add_difference,
     add_gradient,
@@ -32,8 +33,6 @@ from skbayes_sg.kernels.ops import (
     add_prior_hessian_diagonal,
     block_prior,
     blocks_of,
-    entry_point,
-    helper,
     init_anchor,
     init_work,
     is_due,

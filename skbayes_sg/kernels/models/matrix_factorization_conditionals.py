@@ -13,6 +13,7 @@ that alpha shares with s or t is drawn by itself.
 
 import math
 
+from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.models.matrix_factorization import (
     BLOCK,
     MatrixFactorization,
@@ -22,7 +23,7 @@ from skbayes_sg.kernels.models.matrix_factorization import (
     take_moments,
     width,
 )
-from skbayes_sg.kernels.ops import helper, locate, refresh
+from skbayes_sg.kernels.ops import locate, refresh
 from skbayes_sg.kernels.passes import fill_rows
 
 

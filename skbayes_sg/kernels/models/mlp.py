@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.generic import entry_point, helper
 from skbayes_sg.kernels.models.mlp_outputs import (
     add_noise_score,
     curvature_factor,
@@ -48,8 +49,6 @@ from skbayes_sg.kernels.ops import (
     add_hessian_diagonal,
     add_prior_gradient,
     add_prior_hessian_diagonal,
-    entry_point,
-    helper,
     init_work,
     locate,
     log_likelihood,

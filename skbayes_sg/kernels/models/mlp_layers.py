@@ -10,7 +10,7 @@ Their derivatives are functions of a, so that z need not be kept.
 import math
 from typing import NamedTuple
 
-from skbayes_sg.kernels.ops import helper, kernel_op
+from skbayes_sg.kernels.generic import helper, kernel_op
 
 
 class Relu(NamedTuple):

@@ -11,8 +11,8 @@ the prior's log density is t - exp(t).
 import math
 from typing import NamedTuple
 
+from skbayes_sg.kernels.generic import kernel_op
 from skbayes_sg.kernels.models.mlp_layers import softmax_rows
-from skbayes_sg.kernels.ops import kernel_op
 
 
 class Categorical(NamedTuple):

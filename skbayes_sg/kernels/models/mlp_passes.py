@@ -10,8 +10,8 @@ after layer, each as an (n, m_l) matrix of n <= BLOCK rows.
 
 import numpy as np
 
+from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.models.mlp_layers import activate, deactivate
-from skbayes_sg.kernels.ops import helper
 
 BLOCK = 512  # rows that go through the network at once
 

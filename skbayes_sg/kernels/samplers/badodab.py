@@ -13,12 +13,12 @@ half kicks around a recorded position share its gradient: one whole kick here.
 import math
 from typing import NamedTuple
 
+from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
     accurate_step,
     curvature_exponent,
     gradient_at,
-    helper,
     init_state,
     noise_sd,
     relaxation,

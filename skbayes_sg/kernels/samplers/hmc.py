@@ -15,14 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.generic import helper, implements
 from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
     accurate_step,
     check_parts,
     copy_to,
     gradient_at,
-    helper,
-    implements,
     init_state,
     is_exact,
     refresh,

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.generic import helper, implements
 from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
     accurate_step,
@@ -24,8 +25,6 @@ from skbayes_sg.kernels.ops import (
     blocks_of,
     check_parts,
     draw_rows,
-    helper,
-    implements,
     init_state,
     is_lazy,
     n_rows,

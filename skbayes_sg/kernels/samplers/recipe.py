@@ -14,15 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.generic import helper, kernel_op, python_op
 from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
     accurate_step,
     copy_to,
     gradient_at,
-    helper,
     init_state,
-    kernel_op,
-    python_op,
     relaxation,
     stable_step,
     step,

@@ -10,14 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.generic import helper, implements
 from skbayes_sg.kernels.minibatch import INDEX
 from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
     accurate_step,
     check_parts,
     gradient_at,
-    helper,
-    implements,
     init_state,
     metric_diagonal,
     n_rows,

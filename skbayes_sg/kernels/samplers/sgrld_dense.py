@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.generic import helper, implements
 from skbayes_sg.kernels.minibatch import INDEX
 from skbayes_sg.kernels.normals import fill_normals
 from skbayes_sg.kernels.ops import (
@@ -21,8 +22,6 @@ from skbayes_sg.kernels.ops import (
     check_parts,
     curvature_exponent,
     gradient_at,
-    helper,
-    implements,
     init_state,
     metric,
     metric_divergence,
