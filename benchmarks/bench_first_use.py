@@ -129,7 +129,7 @@ def parallel_chains(n_turns, n_draws):
 def main(quick):
     imports(3 if quick else 7)
     first_fits()
-    parallel_chains(*((2, 300) if quick else (3, 20_000)))
+    parallel_chains(*((2, 1000) if quick else (3, 100_000)))
 
 
 if __name__ == "__main__":
