@@ -438,6 +438,12 @@ class Linearized(NamedTuple):
 
 
 @python_op
+def is_linearizable(model):
+    """Whether `linearize` is there, and its table of a size to hold in memory."""
+    return False
+
+
+@python_op
 def linearize(model, draws):
     """Return a `Linearized` that is good on average over (Q, d) `draws`."""
     raise missing(linearize, model)

@@ -19,7 +19,7 @@ from skbayes_sg.kernels.gradients import (
 from skbayes_sg.kernels.gradients.control_variate import REACH
 from skbayes_sg.kernels.gradients.stratified import allocate
 from skbayes_sg.kernels.minibatch import INDEX
-from skbayes_sg.kernels.models import GLM, GaussianMean
+from skbayes_sg.kernels.models import GLM, GaussianMean, glm_passes
 from skbayes_sg.kernels.ops import (
     add_gradient,
     add_prior_gradient,
@@ -335,6 +335,16 @@ def test_models_without_linear_functions_get_differences(monkeypatch, uncompiled
     monkeypatch.setattr(linear_control_variate, "MAX_PARAMETERS", 3)
     regression = build("linear-cv", small_model("logistic"))
     assert isinstance(regression, GRADIENTS["weighted-cv"])
+
+
+@pytest.mark.parametrize(("name", "n_numbers"), [("logistic", 2), ("softmax", 12)])
+def test_the_table_of_linear_functions_is_bounded(
+    name, n_numbers, monkeypatch, uncompiled
+):
+    model, n_bytes = small_model(name), 20 * 8 * n_numbers
+    for limit, kind in ((n_bytes, "linear-cv"), (n_bytes - 1, "weighted-cv")):
+        monkeypatch.setattr(glm_passes, "MAX_LINEAR_BYTES", limit)
+        assert isinstance(build("linear-cv", model, batch_size=5), GRADIENTS[kind])
 
 
 def test_saga_remembers_where_each_row_was_seen(uncompiled):

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.generic import helper, implements, typed
+from skbayes_sg.kernels.generic import helper, typed
 from skbayes_sg.kernels.gradients.blocked import terms_of
 from skbayes_sg.kernels.gradients.stratified import Design, draw_stratum
 from skbayes_sg.kernels.gradients.weighted import (
@@ -39,6 +39,7 @@ from skbayes_sg.kernels.ops import (
     copy_to,
     estimate,
     init_memory,
+    is_linearizable,
     leverages,
     linearize,
     n_parameters,
@@ -52,7 +53,8 @@ MAX_PARAMETERS = 1024  # up to which d^2 operations a step pay
 class LinearControlVariate(NamedTuple):
     """Differences to linear functions, of rows drawn in proportion to weights.
 
-    A model that has none, or has over `MAX_PARAMETERS`, gets `WeightedControlVariate`.
+    A model that has none of them, or over `MAX_PARAMETERS` parameters, gets
+    `WeightedControlVariate`.
     """
 
     batch_size: int  # n
@@ -76,7 +78,7 @@ def _(gradient, model):
     n, mode, draws, weights, linear, *_ = gradient
     if linear is not None:
         return gradient
-    if not implements(linearize, model) or n_parameters(model) > MAX_PARAMETERS:
+    if not is_linearizable(model) or n_parameters(model) > MAX_PARAMETERS:
         return WeightedControlVariate(n, mode, weights)
     draws, dtype = mode[None] if draws is None else draws, parameter_dtype(model)
     linear = linearize(model, draws)

@@ -26,10 +26,17 @@ from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.generic import entry_point
 from skbayes_sg.kernels.matrices import each_part, squared, weighted_gram
 from skbayes_sg.kernels.models.glm import GLM, curvature, log_density, score
-from skbayes_sg.kernels.ops import Linearized, init_anchor, leverages, linearize
+from skbayes_sg.kernels.ops import (
+    Linearized,
+    init_anchor,
+    is_linearizable,
+    leverages,
+    linearize,
+)
 from skbayes_sg.kernels.passes import hessian, hessian_diagonal, log_posterior
 from skbayes_sg.kernels.rows import shape_rows
 
+MAX_LINEAR_BYTES = 2**28  # of the numbers of linear approximations
 MAX_EVALUATIONS = 2**25  # of rows at draws, for linear approximations: about a second
 
 
@@ -93,6 +100,12 @@ def _(model, mode):
         for part, matrix in each_part(model.rows):
             c[part] *= squared(matrix) @ inverse + share
     return c
+
+
+@is_linearizable.register(GLM)
+def _(model):
+    n_numbers = model.n_outputs * (model.n_outputs + 1) * model.y.size
+    return n_numbers * model.y.itemsize <= MAX_LINEAR_BYTES
 
 
 @linearize.register(GLM)
