@@ -356,6 +356,12 @@ FOUND = {
         },
         (-8.0 * (np.arange(24).reshape(8, 3) == 3), np.zeros(8), None),
     ),
+    # A sampler whose steps do not depend on the curvature.
+    "metric": (
+        classifier,
+        {"sampler": "sgrld-dense", "thin": 2, "n_chains": 1, "random_state": 0},
+        (ONE_ROW_APART, np.arange(20) % 2, None),
+    ),
     # The precision of a factor that no rating holds falls to zero.
     "precision": (
         recommender,

@@ -126,7 +126,8 @@ def network_units(model, batch_size, thetas, sampler, h, rng, temperature=1.0):
     for _ in range(2):
         unit = 1.0 / np.sqrt(c * fisher + prior)
         c = max(1.0, c * largest_curvature(pilot, theta, unit, n_iter=10))
-    margin = SLOWDOWN ** (1.0 / curvature_exponent(sampler))
+    # In the units of a metric of its own (exponent 0) a sampler meets no curvature.
+    margin = SLOWDOWN ** (1.0 / (curvature_exponent(sampler) or 1.0))
     curvature = margin * (c * fisher + prior)
     heat = h * variance * temperature / (4.0 * damping(sampler) * HEAT)
     return 1.0 / np.sqrt(curvature + heat), variance
