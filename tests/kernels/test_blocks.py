@@ -151,7 +151,8 @@ def test_unbiased_over_all_minibatches(name, family, always, uncompiled):
         return chain.estimate(theta, rng)
 
     exact = full_gradient(model, theta)
-    assert np.abs(chain.estimate(theta) - exact).max() > 1e-4
+    least = 1e-4 if name == "linear-cv" else 1e-3  # that it differs by
+    assert np.abs(chain.estimate(theta) - exact).max() > least
     np.testing.assert_allclose(expectation(estimated), exact, 1e-12, 1e-12)
 
 
