@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np
 
 from skbayes_sg import DivergenceError, KSDStepSizeSearch, SGMCMCLogisticRegression
-from skbayes_sg._diagnostics import smallest_ess
+from skbayes_sg.base._diagnostics import smallest_ess
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 

@@ -23,20 +23,21 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from skbayes_sg import sample
-from skbayes_sg._base import N_LINEARIZED
+from skbayes_sg.base._sampling import N_LINEARIZED
 from skbayes_sg.datasets import make_logistic
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.kernels.coordinates import Dense
 from skbayes_sg.kernels.engine import estimate_gradient
-from skbayes_sg.kernels.generic import typed
+from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import GRADIENTS, ControlVariate, Full, Minibatch
 from skbayes_sg.kernels.gradients.control_variate import REACH
 from skbayes_sg.kernels.models import GLM, Logistic
 from skbayes_sg.kernels.models.mlp import MLP, pack
 from skbayes_sg.kernels.models.mlp_layers import Tanh
 from skbayes_sg.kernels.models.mlp_outputs import Categorical
-from skbayes_sg.kernels.ops import init_memory, init_work, n_rows, prepare
 from skbayes_sg.kernels.passes import hessian, hessian_diagonal
+from skbayes_sg.kernels.protocol.gradient import init_memory, prepare
+from skbayes_sg.kernels.protocol.model import init_work, n_rows
 from skbayes_sg.kernels.samplers import LeimkuhlerMatthews
 
 BATCH_SIZE = 1000
@@ -47,7 +48,7 @@ HIDDEN = 20  # units of the network
 def logistic_regression(n, d):
     X, y = make_logistic(n, d, random_state=0)
     y, none = y.astype(np.float64), np.empty(0)
-    return typed(GLM(Logistic(), X, y, none, 0.1, True, 1))
+    return for_kernels(GLM(Logistic(), X, y, none, 0.1, True, 1))
 
 
 def digits_network():
@@ -66,7 +67,7 @@ def digits_network():
     )
     rng = np.random.default_rng(0)
     weights = [0.3 * rng.normal(size=shape) for shape in (sizes[:2], sizes[1:])]
-    return typed(model), pack(weights, [np.zeros(HIDDEN), np.zeros(N_CLASSES)])
+    return for_kernels(model), pack(weights, [np.zeros(HIDDEN), np.zeros(N_CLASSES)])
 
 
 def whitening(model, mode):
@@ -78,7 +79,10 @@ def whitening(model, mode):
 
 def estimates(gradient, model, thetas):
     """Return one estimate at each of the points, and the seconds of each."""
-    gradient, rng = typed(prepare(gradient, model)), np.random.default_rng(1)
+    gradient, rng = (
+        for_kernels(prepare(gradient, model)),
+        np.random.default_rng(1),
+    )
     memory, work = init_memory(gradient, model, thetas[0], rng), init_work(model)
     out = np.empty_like(thetas)
     estimate_gradient(gradient, memory, model, work, thetas[:1], rng, out[:1])

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from skbayes_sg import SGLDLogisticRegression
-from skbayes_sg._diagnostics import smallest_ess
+from skbayes_sg.base._diagnostics import smallest_ess
 from skbayes_sg.inference import running
 
 SETTINGS = dict(batch_size=50, n_draws=500, n_chains=2, random_state=0)

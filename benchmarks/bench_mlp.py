@@ -19,12 +19,13 @@ from threadpoolctl import threadpool_limits
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Diagonal
 from skbayes_sg.kernels.engine import run_chain
-from skbayes_sg.kernels.generic import typed
+from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.models.mlp import MLP
 from skbayes_sg.kernels.models.mlp_layers import Relu
 from skbayes_sg.kernels.models.mlp_outputs import Categorical
-from skbayes_sg.kernels.ops import init_state, n_parameters
+from skbayes_sg.kernels.protocol.model import n_parameters
+from skbayes_sg.kernels.protocol.sampler import init_state
 from skbayes_sg.kernels.samplers import BAOAB
 from skbayes_sg.kernels.schedules import Constant
 
@@ -79,7 +80,7 @@ def ours(X, y):
     """Return a function that runs steps of BAOAB, all that a chain does in one."""
     precision = np.ones(4, "f4")
     sizes = np.array(SIZES)
-    model = typed(
+    model = for_kernels(
         MLP(
             Relu(), Categorical(), X, y.astype("f4"), np.empty(0, "f4"),
             sizes, precision, True,
@@ -87,11 +88,11 @@ def ours(X, y):
     )  # fmt: skip
     rng = np.random.default_rng(0)
     d, theta = n_parameters(model), np.concatenate([w.ravel() for w in start()])
-    units = typed(Diagonal(np.zeros(d, "f4"), np.ones(d, "f4")))
-    target = make_target(model, typed(Minibatch(BATCH)), units, rng)
-    sampler = typed(BAOAB(friction=FRICTION))
+    units = for_kernels(Diagonal(np.zeros(d, "f4"), np.ones(d, "f4")))
+    target = make_target(model, for_kernels(Minibatch(BATCH)), units, rng)
+    sampler = for_kernels(BAOAB(friction=FRICTION))
     state = init_state(sampler, theta, rng)
-    schedule, none = typed(Constant(1e-4)), np.empty((0, 0), "f4")
+    schedule, none = for_kernels(Constant(1e-4)), np.empty((0, 0), "f4")
 
     def run(n_steps):
         run_chain(

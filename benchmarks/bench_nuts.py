@@ -20,11 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-import skbayes_sg._base as base
+import skbayes_sg.base._sampling as base
 from skbayes_sg import SGLDLogisticRegression
-from skbayes_sg._diagnostics import smallest_ess
+from skbayes_sg.base._diagnostics import smallest_ess
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
-from skbayes_sg.kernels.generic import typed
+from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.models import GLM, Logistic
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -79,7 +79,7 @@ def whitened(X, y, mode):
     """Return the rows with an intercept, and L of the coordinates at the mode."""
     rows, none = np.column_stack([X, np.ones(len(X))]), np.empty(0)
     model = GLM(Logistic(), rows, y.astype(float), none, 1 / PRIOR_VARIANCE, False, 1)
-    return rows, whitening(curvature_matrix(typed(model), mode))
+    return rows, whitening(curvature_matrix(for_kernels(model), mode))
 
 
 def numpyro_nuts(X, y, mode, n_warmup, n_draws):

@@ -24,10 +24,12 @@ from skbayes_sg.datasets import make_logistic
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.engine import estimate_gradient, run_chain
-from skbayes_sg.kernels.generic import typed
+from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.models import GLM, Logistic
-from skbayes_sg.kernels.ops import init_memory, init_state, init_work, prepare
+from skbayes_sg.kernels.protocol.gradient import init_memory, prepare
+from skbayes_sg.kernels.protocol.model import init_work
+from skbayes_sg.kernels.protocol.sampler import init_state
 from skbayes_sg.kernels.samplers import SAMPLERS
 from skbayes_sg.kernels.schedules import Constant
 
@@ -65,8 +67,8 @@ def processor_time(function):
 
 def overhead(name, model, n_iter, n_rounds=7):
     """Return processor seconds of an iteration, and of its gradients."""
-    sampler = typed(SAMPLERS[name]())
-    gradient = typed(prepare(Minibatch(BATCH_SIZE), model))
+    sampler = for_kernels(SAMPLERS[name]())
+    gradient = for_kernels(prepare(Minibatch(BATCH_SIZE), model))
     rng = np.random.default_rng(0)
     target = make_target(model, gradient, Identity(), rng)
     state = init_state(sampler, np.zeros(D), rng)
@@ -74,7 +76,7 @@ def overhead(name, model, n_iter, n_rounds=7):
     n_gradients = n_iter * N_GRADIENTS.get(name, 1)
     thetas, out = np.zeros((n_gradients, D)), np.empty((n_gradients, D))
     memory, work = init_memory(gradient, model, thetas[0], rng), init_work(model)
-    schedule = typed(Constant(1e-7))
+    schedule = for_kernels(Constant(1e-7))
 
     def iterations():
         run_chain(
@@ -110,7 +112,7 @@ def main():
     arguments = parser.parse_args()
     quick = arguments.quick
     X, y = make_logistic(10_000 if quick else 100_000, D, random_state=0)
-    model = typed(GLM(Logistic(), X, y.astype(float), np.empty(0), 0.1, False, 1))
+    model = for_kernels(GLM(Logistic(), X, y.astype(float), np.empty(0), 0.1, False, 1))
     print("sampler        iteration  gradients  overhead    compile    known    again")
     for name in arguments.samplers:
         (first, second), (known, _) = compile_seconds(name), compile_seconds(name, True)

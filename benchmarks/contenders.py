@@ -26,18 +26,22 @@ def _chain(X, y, sampler, cv, n, center):
     from skbayes_sg.inference.targets import make_target
     from skbayes_sg.kernels.coordinates import Identity
     from skbayes_sg.kernels.engine import run_chain
-    from skbayes_sg.kernels.generic import typed
+    from skbayes_sg.kernels.generic import for_kernels
     from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
-    from skbayes_sg.kernels.ops import init_state, prepare
+    from skbayes_sg.kernels.protocol.gradient import prepare
+    from skbayes_sg.kernels.protocol.sampler import init_state
     from skbayes_sg.kernels.samplers import SAMPLERS
     from skbayes_sg.kernels.schedules import Constant
 
     model, rng = _model(X, y), np.random.default_rng(0)
     gradient = ControlVariate(n, center) if cv else Minibatch(n)
-    gradient = typed(prepare(gradient, model))
+    gradient = for_kernels(prepare(gradient, model))
     target = make_target(model, gradient, Identity(), rng)
-    sampler = typed(SAMPLERS[sampler]())
-    state, schedule = init_state(sampler, center, rng), typed(Constant(STEP))
+    sampler = for_kernels(SAMPLERS[sampler]())
+    state, schedule = (
+        init_state(sampler, center, rng),
+        for_kernels(Constant(STEP)),
+    )
 
     def run(n_iter):
         draws = np.empty((n_iter, center.size), center.dtype)
@@ -47,19 +51,19 @@ def _chain(X, y, sampler, cv, n, center):
 
 
 def _model(X, y):
-    from skbayes_sg.kernels.generic import typed
+    from skbayes_sg.kernels.generic import for_kernels
     from skbayes_sg.kernels.models import GLM, Logistic
 
-    return typed(GLM(Logistic(), X, y, np.empty(0, X.dtype), 0.1, False, 1))
+    return for_kernels(GLM(Logistic(), X, y, np.empty(0, X.dtype), 0.1, False, 1))
 
 
 def limit(X, y, sampler, cv, n, center):
     """Multiply the rows of given blocks with a vector and back, and nothing else."""
     import numba
 
-    from skbayes_sg.kernels.blocks import as_blocks
+    from skbayes_sg.kernels.data.blocks import as_blocks
     from skbayes_sg.kernels.generic import OPTIONS
-    from skbayes_sg.kernels.lanes import add_lanes, dot_lanes
+    from skbayes_sg.kernels.numerics.lanes import add_lanes, dot_lanes
 
     rng, steps = np.random.default_rng(0), LEAPFROGS if sampler == "sghmc" else 1
     x = as_blocks(X, rng.permutation(len(X)), False).data

@@ -20,13 +20,14 @@ from skbayes_sg.datasets import make_logistic
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.kernels.engine import estimate_gradient
-from skbayes_sg.kernels.generic import typed
+from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import GRADIENTS
 from skbayes_sg.kernels.models import GLM, Logistic
-from skbayes_sg.kernels.ops import init_memory, init_work, prepare
+from skbayes_sg.kernels.protocol.gradient import init_memory, prepare
+from skbayes_sg.kernels.protocol.model import init_work
 
 X, y = make_logistic(20_000, 10, random_state=0)
-model = typed(GLM(Logistic(), X, y.astype(float), np.empty(0), 0.1, True, 1))
+model = for_kernels(GLM(Logistic(), X, y.astype(float), np.empty(0), 0.1, True, 1))
 mode = find_mode(model)
 factor = whitening(curvature_matrix(model, mode))
 rng = np.random.default_rng(0)
@@ -37,7 +38,7 @@ def variance(name, distance, n_points=100, batch_size=200):
     kind = GRADIENTS[name]
     given = {"batch_size": batch_size, "mode": mode}
     gradient = kind(**{key: given[key] for key in kind._fields if key in given})
-    gradient = typed(prepare(gradient, model))
+    gradient = for_kernels(prepare(gradient, model))
     z = rng.standard_normal((n_points, mode.size))
     z *= distance / np.linalg.norm(z, axis=1, keepdims=True)
     thetas = np.repeat(mode + z @ factor.T, 2, axis=0)

@@ -1,15 +1,20 @@
 """Bayesian estimators for scikit-learn, sampled by stochastic-gradient MCMC."""
 
-from skbayes_sg._bpmf import SGBPMFRecommender
-from skbayes_sg._consensus import ConsensusClassifier
-from skbayes_sg._displays import CoefficientDisplay, KSDSearchDisplay, TraceDisplay
-from skbayes_sg._logistic import (
+from skbayes_sg._renamed import find_old_names
+from skbayes_sg.base._saving import SavedDraws, load_draws, save_draws
+from skbayes_sg.decomposition import SGBPMFRecommender
+from skbayes_sg.ensemble import ConsensusClassifier
+from skbayes_sg.inference.chains import sample
+from skbayes_sg.inference.divergence import DivergenceError
+from skbayes_sg.inspection import CoefficientDisplay, KSDSearchDisplay, TraceDisplay
+from skbayes_sg.linear_model import (
     SGHMCLogisticRegression,
     SGLDLogisticRegression,
     SGMCMCLogisticRegression,
     SGNHTLogisticRegression,
 )
-from skbayes_sg._mlp import (
+from skbayes_sg.model_selection import KSDStepSizeSearch
+from skbayes_sg.neural_network import (
     SGHMCClassifierMLP,
     SGHMCRegressorMLP,
     SGLDClassifierMLP,
@@ -19,10 +24,8 @@ from skbayes_sg._mlp import (
     SGNHTClassifierMLP,
     SGNHTRegressorMLP,
 )
-from skbayes_sg._saving import SavedDraws, load_draws, save_draws
-from skbayes_sg._search import KSDStepSizeSearch
-from skbayes_sg.inference.chains import sample
-from skbayes_sg.inference.divergence import DivergenceError
+
+find_old_names()
 
 __version__ = "0.1.0"
 

@@ -9,9 +9,10 @@ from scipy.linalg import solve_discrete_lyapunov
 
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Identity
-from skbayes_sg.kernels.generic import typed
+from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import Full
-from skbayes_sg.kernels.ops import init_state, prepare, step
+from skbayes_sg.kernels.protocol.gradient import prepare
+from skbayes_sg.kernels.protocol.sampler import init_state, step
 
 VARIABLES = ("position", "momentum", "thermostat", "auxiliary", "old")
 
@@ -34,8 +35,8 @@ class Scripted:
 
 def target_of(model, gradient=None, coordinates=None, temperature=1.0, removed=0.0):
     """Return a target; `removed` is the gradient variance to correct for."""
-    model = typed(model)
-    gradient = typed(prepare(gradient or Full(), model))
+    model = for_kernels(model)
+    gradient = for_kernels(prepare(gradient or Full(), model))
     target = make_target(
         model,
         gradient,

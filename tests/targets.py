@@ -12,11 +12,10 @@ from scipy.linalg import solve_discrete_lyapunov
 
 from skbayes_sg.kernels.gradients import Full
 from skbayes_sg.kernels.models import GaussianMean
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.protocol.gradient import estimate, init_memory
+from skbayes_sg.kernels.protocol.model import (
     add_gradient,
     add_prior_gradient,
-    estimate,
-    init_memory,
     log_likelihood,
     log_prior,
     n_parameters,

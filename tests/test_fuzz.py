@@ -24,7 +24,7 @@ from skbayes_sg import (
     SGMCMCLogisticRegression,
     SGMCMCRegressorMLP,
 )
-from skbayes_sg.inference import networks
+from skbayes_sg.inference.exploration import mlp as networks
 from skbayes_sg.kernels.gradients import GRADIENTS
 from skbayes_sg.kernels.samplers import SAMPLERS
 from skbayes_sg.kernels.schedules import SCHEDULES

@@ -5,19 +5,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from skbayes_sg.kernels.capabilities.anchors import add_difference
+from skbayes_sg.kernels.data.minibatch import draw_minibatch
 from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
-from skbayes_sg.kernels.minibatch import draw_minibatch
-from skbayes_sg.kernels.ops import (
-    add_difference,
-    add_prior_gradient,
-    estimate,
-    gradient_at,
-    init_memory,
-    init_state,
-    n_rows,
-    prepare,
-    step,
-)
+from skbayes_sg.kernels.protocol.gradient import estimate, init_memory, prepare
+from skbayes_sg.kernels.protocol.model import add_prior_gradient, n_rows
+from skbayes_sg.kernels.protocol.sampler import init_state, step
+from skbayes_sg.kernels.protocol.target import gradient_at
 from skbayes_sg.kernels.samplers import SGLD
 from tests.kernels.test_exact_laws import draw
 from tests.targets import check_law, gaussian, posterior, regression, subsampled_law

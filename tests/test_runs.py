@@ -25,7 +25,8 @@ from skbayes_sg import (
     SGNHTLogisticRegression,
 )
 from skbayes_sg.datasets import make_logistic, make_ratings
-from skbayes_sg.inference import networks, running
+from skbayes_sg.inference import running
+from skbayes_sg.inference.exploration import mlp as mlp_exploration
 
 SHORT = dict(n_draws=20, burn_in=40, thin=2, n_chains=4, random_state=0)
 ESTIMATORS = {
@@ -50,8 +51,8 @@ FAMILIES = [
 
 @pytest.fixture
 def short_training(monkeypatch):
-    monkeypatch.setattr(networks, "MIN_TRAINING", 20)
-    monkeypatch.setattr(networks, "EPOCHS", 1)
+    monkeypatch.setattr(mlp_exploration, "MIN_TRAINING", 20)
+    monkeypatch.setattr(mlp_exploration, "EPOCHS", 1)
 
 
 def digest(estimator, data, **changes):

@@ -14,16 +14,11 @@ from skbayes_sg.inference.plans import make_plan, starts_of
 from skbayes_sg.inference.progress import Bar, Progress
 from skbayes_sg.inference.running import run_chains
 from skbayes_sg.inference.storage import allocate_draws, check_keep
+from skbayes_sg.kernels.capabilities.curvature import add_hessian_diagonal
 from skbayes_sg.kernels.coordinates import Identity
-from skbayes_sg.kernels.generic import implements, typed
-from skbayes_sg.kernels.ops import (
-    add_hessian_diagonal,
-    n_parameters,
-    n_recorded,
-    parameter_dtype,
-    position_scale,
-    to_position,
-)
+from skbayes_sg.kernels.generic import for_kernels, implements
+from skbayes_sg.kernels.protocol.coordinates import position_scale, to_position
+from skbayes_sg.kernels.protocol.model import n_parameters, n_recorded, parameter_dtype
 
 
 class SampleInfo(NamedTuple):
@@ -167,7 +162,7 @@ def sample(
     >>> np.allclose(moments.mean, draws.mean(axis=1))
     True
     """
-    model = typed(model)
+    model = for_kernels(model)
     check_keep(keep, model, n_chains, storage)
     plan = make_plan(
         model,

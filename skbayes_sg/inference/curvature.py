@@ -5,13 +5,10 @@ import math
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from skbayes_sg.kernels.blas import one_blas_thread
-from skbayes_sg.kernels.ops import (
-    add_prior_hessian_diagonal,
-    init_work,
-    parameter_dtype,
-)
+from skbayes_sg.kernels.capabilities.curvature import add_prior_hessian_diagonal
+from skbayes_sg.kernels.numerics.blas import one_blas_thread
 from skbayes_sg.kernels.passes import hessian, hessian_diagonal, log_posterior
+from skbayes_sg.kernels.protocol.model import init_work, parameter_dtype
 
 
 def curvature_diagonal(model, theta):

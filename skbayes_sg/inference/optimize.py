@@ -10,13 +10,14 @@ from skbayes_sg.inference.curvature import (
     whitening,
 )
 from skbayes_sg.inference.targets import make_target
-from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.engine import run_chain
-from skbayes_sg.kernels.generic import implements, typed
+from skbayes_sg.kernels.generic import for_kernels, implements
 from skbayes_sg.kernels.gradients import Minibatch
-from skbayes_sg.kernels.ops import (
-    init_state,
+from skbayes_sg.kernels.numerics.blas import one_blas_thread
+from skbayes_sg.kernels.optimizers import Adam
+from skbayes_sg.kernels.passes import log_posterior
+from skbayes_sg.kernels.protocol.model import (
     init_work,
     is_log_concave,
     n_parameters,
@@ -24,8 +25,7 @@ from skbayes_sg.kernels.ops import (
     parameter_dtype,
     thinned,
 )
-from skbayes_sg.kernels.optimizers import Adam
-from skbayes_sg.kernels.passes import log_posterior
+from skbayes_sg.kernels.protocol.sampler import init_state
 from skbayes_sg.kernels.schedules import Polynomial
 
 THINNING = 16  # rows for each one of the thinned data on which the search begins
@@ -38,7 +38,7 @@ def find_mode(model, start=None, *, n_iter=10_000, random_state=None):
     L-BFGS where the log posterior is concave, without a `start` from the mode of fewer
     rows; Adam on minibatches, `n_iter` steps, for all other models.
     """
-    model, d = typed(model), n_parameters(model)
+    model, d = for_kernels(model), n_parameters(model)
     if is_log_concave(model):
         many = n_rows(model) >= THINNING * MIN_ROWS * d and implements(thinned, model)
         if start is None and many:

@@ -4,16 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.generic import typed
-from skbayes_sg.kernels.ops import (
-    check_parts,
-    is_lazy,
-    n_parameters,
-    parameter_dtype,
-    prepare,
-    step_size_at,
-)
-from skbayes_sg.kernels.schedules import Constant
+from skbayes_sg.kernels.capabilities.theta_blocks import is_lazy
+from skbayes_sg.kernels.generic import for_kernels
+from skbayes_sg.kernels.protocol.gradient import prepare
+from skbayes_sg.kernels.protocol.model import n_parameters, parameter_dtype
+from skbayes_sg.kernels.protocol.sampler import check_parts
+from skbayes_sg.kernels.schedules import Constant, step_size_at
 
 COMPONENTS = "model", "sampler", "gradient", "schedule", "coordinates"
 
@@ -68,13 +64,13 @@ class Plan(NamedTuple):
         times = self.discarded + self.thin * np.arange(first + 1, stop + 1) - 1
         return np.array([step_size_at(self.schedule, t) for t in times])
 
-    def typed(self):
+    def for_kernels(self):
         """Return the plan with components of the types that kernels are compiled for.
 
         Arrays from another process may be written to: another type, compiled anew.
         """
         return self._replace(
-            **{name: typed(getattr(self, name)) for name in COMPONENTS}
+            **{name: for_kernels(getattr(self, name)) for name in COMPONENTS}
         )
 
 
@@ -87,7 +83,7 @@ def make_plan(model, sampler, gradient, step_size, coordinates, **settings):
         schedule=step_size if hasattr(step_size, "_fields") else Constant(step_size),
         coordinates=coordinates,
         **settings,
-    ).typed()
+    ).for_kernels()
     check_parts(plan.sampler, plan.model, plan.gradient, plan.coordinates)
     if plan.corrects and is_lazy(plan.sampler):
         raise ValueError(

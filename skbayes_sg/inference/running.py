@@ -17,18 +17,13 @@ from skbayes_sg.inference.divergence import distance, divergence, reach
 from skbayes_sg.inference.moments import Sums, init_sums
 from skbayes_sg.inference.storage import recorder
 from skbayes_sg.inference.targets import make_target
-from skbayes_sg.kernels.blas import one_blas_thread
+from skbayes_sg.kernels.data.minibatch import INDEX
 from skbayes_sg.kernels.engine import run_chain
-from skbayes_sg.kernels.minibatch import INDEX
-from skbayes_sg.kernels.ops import (
-    init_state,
-    n_recorded,
-    n_rows,
-    parameter_dtype,
-    sampler_stats,
-    step_size_at,
-)
+from skbayes_sg.kernels.numerics.blas import one_blas_thread
 from skbayes_sg.kernels.passes import subsampled_log_posterior
+from skbayes_sg.kernels.protocol.model import n_recorded, n_rows, parameter_dtype
+from skbayes_sg.kernels.protocol.sampler import init_state, sampler_stats
+from skbayes_sg.kernels.schedules import step_size_at
 
 CHUNK_SECONDS = 0.05  # how long a chain computes before Python looks after it
 MONITORED_ROWS = 1000  # from which the log posterior is shown beside the progress
@@ -85,7 +80,7 @@ def _run_in_turns(plan, group, control, bar):
     `group` has what belongs to each by its number, as tuples: Dask keeps arrays that
     are arguments on one worker, and loses them with it.
     """
-    plan = plan.typed()
+    plan = plan.for_kernels()
     runs = {c: _run_one(plan, c, own, control, bar) for c, own in group.items()}
     ends = dict.fromkeys(group)
     with control.task(min(group)):

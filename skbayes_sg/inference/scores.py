@@ -6,11 +6,12 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from skbayes_sg.inference.targets import make_target
-from skbayes_sg.kernels.blas import one_blas_thread
 from skbayes_sg.kernels.coordinates import Identity
-from skbayes_sg.kernels.generic import typed
+from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import Full
-from skbayes_sg.kernels.ops import parameter_dtype, prepare
+from skbayes_sg.kernels.numerics.blas import one_blas_thread
+from skbayes_sg.kernels.protocol.gradient import prepare
+from skbayes_sg.kernels.protocol.model import parameter_dtype
 from skbayes_sg.kernels.scores import score_draws
 
 BLOCK_SIZE = 100  # draws of one task: with a stream of its own, whatever n_jobs is
@@ -22,8 +23,8 @@ def posterior_scores(model, thetas, gradient=None, *, temperature=1.0, n_jobs=No
     `gradient` is a gradient estimator, the full gradient by default. Two calls with the
     same arguments use the same minibatches.
     """
-    model = typed(model)
-    gradient = typed(prepare(gradient or Full(), model))
+    model = for_kernels(model)
+    gradient = for_kernels(prepare(gradient or Full(), model))
     thetas = np.array(thetas, parameter_dtype(model), order="C")
     starts = range(0, len(thetas), BLOCK_SIZE)
     threaded = effective_n_jobs(n_jobs) > 1

@@ -12,7 +12,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.linalg import solve_triangular
 
-from skbayes_sg.kernels.blas import one_blas_thread
+from skbayes_sg.kernels.numerics.blas import one_blas_thread
 from skbayes_sg.kernels.stein import Points, add_column, pair_sum, pair_sums
 
 # Three blocks of products, 1.5 MB, stay in the second-level cache of a core.

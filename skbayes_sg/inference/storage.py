@@ -6,7 +6,7 @@ import os
 import numpy as np
 
 from skbayes_sg.inference.moments import BLOCK, add_draws
-from skbayes_sg.kernels.ops import n_recorded, parameter_dtype
+from skbayes_sg.kernels.protocol.model import n_recorded, parameter_dtype
 
 MAX_BYTES = 4 * 2**30  # of draws held in memory
 BUFFERED = 8  # draws on their way to storage of another type

@@ -2,14 +2,12 @@
 
 import numpy as np
 
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.protocol.gradient import init_memory
+from skbayes_sg.kernels.protocol.model import init_work, n_parameters, parameter_dtype
+from skbayes_sg.kernels.protocol.target import (
     GradientNoise,
     Target,
     address_of_estimate,
-    init_memory,
-    init_work,
-    n_parameters,
-    parameter_dtype,
 )
 
 

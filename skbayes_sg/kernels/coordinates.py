@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.ops import (
-    copy_to,
-    part_of,
+from skbayes_sg.kernels.capabilities.metrics import pull_back_diagonal, pull_back_metric
+from skbayes_sg.kernels.capabilities.theta_blocks import part_of
+from skbayes_sg.kernels.numerics.vectors import copy_to
+from skbayes_sg.kernels.protocol.coordinates import (
     position_scale,
     pull_back,
-    pull_back_diagonal,
-    pull_back_metric,
     push_forward,
     to_position,
     to_theta,

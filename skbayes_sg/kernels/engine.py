@@ -5,19 +5,16 @@ processes take it from the disk cache.
 """
 
 from skbayes_sg.kernels.generic import entry_point
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.protocol.model import needs_refresh, record, refresh
+from skbayes_sg.kernels.protocol.sampler import catch_up, step
+from skbayes_sg.kernels.protocol.target import (
     address_of_estimate,
-    borrowed,
     estimate_by,
-    is_due,
     locate,
     measure_noise,
-    record,
-    refresh,
-    settle,
-    step,
-    step_size_at,
 )
+from skbayes_sg.kernels.schedules import step_size_at
+from skbayes_sg.kernels.separate import uncounted
 
 
 @entry_point(forceinline=True)
@@ -41,17 +38,17 @@ def run_chain(
     What happens at an iteration depends on its number alone, so it does not matter in
     which chunks a chain is run.
     """
-    state, target, rng, draws = borrowed((state, target, rng, draws))
+    state, target, rng, draws = uncounted((state, target, rng, draws))
     for t in range(start, stop):
         step(sampler, state, target, step_size_at(schedule, t), rng)
-        if is_due(target.model, t):
-            settle(sampler, state, target, rng)
+        if needs_refresh(target.model, t):
+            catch_up(sampler, state, target, rng)
             refresh(target.model, target, state.position, rng)
         if t < noise_until and t % noise_every == 0:
             measure_noise(target, state.position, rng)
         kept = t + 1 - burn_in
         if kept > 0 and kept % thin == 0:
-            settle(sampler, state, target, rng)
+            catch_up(sampler, state, target, rng)
             theta = locate(target, state.position)
             record(target.model, target.work, theta, draws[kept // thin - 1])
 

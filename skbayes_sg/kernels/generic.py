@@ -166,7 +166,7 @@ def entry_point(function=None, **options):
     return call
 
 
-def typed(component):
+def for_kernels(component):
     """Return the component as kernels expect it, so that equal kinds compile once.
 
     Numbers become what their annotation says, arrays read-only views (no component is
@@ -182,7 +182,7 @@ def typed(component):
             value = np.asarray(value).view()
             value.flags.writeable = False
         elif hasattr(value, "_fields"):
-            value = typed(value)
+            value = for_kernels(value)
         fields[name] = value
     return component._replace(**fields)
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.ops import gradient_at, init_state, step
+from skbayes_sg.kernels.protocol.sampler import init_state, step
+from skbayes_sg.kernels.protocol.target import gradient_at
 
 
 class Adam(NamedTuple):

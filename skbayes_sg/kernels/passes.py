@@ -5,24 +5,23 @@ They are compiled from a model's operations on rows, unless it has passes of its
 
 import numpy as np
 
+from skbayes_sg.kernels.capabilities.curvature import add_hessian, add_hessian_diagonal
+from skbayes_sg.kernels.data.minibatch import INDEX
 from skbayes_sg.kernels.generic import entry_point, helper, python_op
-from skbayes_sg.kernels.minibatch import INDEX
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.protocol.model import (
     add_gradient,
-    add_hessian,
-    add_hessian_diagonal,
     add_prior_gradient,
-    locate,
     log_likelihood,
     log_prior,
     n_rows,
 )
+from skbayes_sg.kernels.protocol.target import locate
 
 BLOCK = 1024
 
 
 @helper
-def each_row():
+def row_buffer():
     """Return a buffer for `fill_rows`."""
     return np.empty(BLOCK, INDEX)
 
@@ -72,7 +71,7 @@ def row_log_posterior(model, work, theta, out):
     out[:] = 0.0
     add_prior_gradient(model, work, theta, out)
     value = log_prior(model, work, theta)
-    idx = each_row()
+    idx = row_buffer()
     for first in range(0, n_rows(model), idx.size):
         rows = fill_rows(idx, first, n_rows(model))
         add_gradient(model, work, theta, rows, 1.0, out)
@@ -92,7 +91,7 @@ def subsampled_log_posterior(model, work, theta, idx):
 @entry_point
 def row_hessian(model, work, theta, out):
     """Do what `hessian` does by operations on rows."""
-    idx = each_row()
+    idx = row_buffer()
     for first in range(0, n_rows(model), idx.size):
         rows = fill_rows(idx, first, n_rows(model))
         add_hessian(model, work, theta, rows, 1.0, out)
@@ -101,7 +100,7 @@ def row_hessian(model, work, theta, out):
 @entry_point
 def row_hessian_diagonal(model, work, theta, out):
     """Do what `hessian_diagonal` does by operations on rows."""
-    idx = each_row()
+    idx = row_buffer()
     for first in range(0, n_rows(model), idx.size):
         rows = fill_rows(idx, first, n_rows(model))
         add_hessian_diagonal(model, work, theta, rows, 1.0, out)

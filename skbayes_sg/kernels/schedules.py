@@ -3,7 +3,13 @@
 import math
 from typing import NamedTuple
 
-from skbayes_sg.kernels.ops import step_size_at
+from skbayes_sg.kernels.generic import kernel_op
+
+
+@kernel_op
+def step_size_at(schedule, t):
+    """Return the step size h of iteration t = 0, 1, ..."""
+    raise NotImplementedError
 
 
 class Constant(NamedTuple):

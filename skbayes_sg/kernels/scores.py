@@ -1,7 +1,8 @@
 """Scores: the gradient of the log posterior at recorded draws."""
 
 from skbayes_sg.kernels.generic import entry_point
-from skbayes_sg.kernels.ops import gradient_at, refresh
+from skbayes_sg.kernels.protocol.model import refresh
+from skbayes_sg.kernels.protocol.target import gradient_at
 
 
 @entry_point

@@ -62,7 +62,7 @@ def call_address(typing_context, address, args):
     return types.void(address, args), codegen
 
 
-def borrowed(parts):
+def uncounted(parts):
     """Return the tuple `parts` with arrays that nobody counts references to.
 
     Numba counts whoever holds an array or a generator, at every call and return: a
@@ -72,7 +72,7 @@ def borrowed(parts):
     return parts
 
 
-@overload(borrowed, inline="always")
+@overload(uncounted, inline="always")
 def _(parts):
     return lambda parts: _borrowed(parts)
 

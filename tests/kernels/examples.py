@@ -3,7 +3,8 @@
 import numpy as np
 import scipy.sparse as sp
 
-from skbayes_sg.kernels.generic import typed
+from skbayes_sg.kernels.data.rows import CSRRows
+from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.models import (
     GLM,
     GaussianMean,
@@ -15,7 +16,6 @@ from skbayes_sg.kernels.models import (
 from skbayes_sg.kernels.models.mlp import MLP
 from skbayes_sg.kernels.models.mlp_layers import Tanh
 from skbayes_sg.kernels.models.mlp_outputs import Categorical
-from skbayes_sg.kernels.rows import CSRRows
 
 FAMILIES = {
     "logistic": (Logistic(), 1, lambda rng, n: np.arange(n) % 2),
@@ -49,7 +49,7 @@ def glm(
     X, y = features(rng, n, p).astype(dtype), targets(rng, n).astype(dtype)
     weights = rng.uniform(0.5, 2.0, n if weighted else 0).astype(dtype)
     rows = csr(X) if sparse else X
-    return typed(GLM(family, rows, y, weights, 0.7, intercept, n_outputs))
+    return for_kernels(GLM(family, rows, y, weights, 0.7, intercept, n_outputs))
 
 
 def small_model(name, n=20):
@@ -58,8 +58,8 @@ def small_model(name, n=20):
     if name == "network":
         y, sizes = np.arange(n) % 3, np.array([2, 3, 3])
         data = features(rng, n, 2), y.astype(np.float64), rng.uniform(0.5, 2.0, n)
-        return typed(MLP(Tanh(), Categorical(), *data, sizes, np.ones(4), False))
+        return for_kernels(MLP(Tanh(), Categorical(), *data, sizes, np.ones(4), False))
     if name != "gaussian":
         return glm(name, n, weighted=True)
     root = rng.normal(size=(3, 3))
-    return typed(GaussianMean(rng.normal(size=(n, 3)), root @ root.T + np.eye(3)))
+    return for_kernels(GaussianMean(rng.normal(size=(n, 3)), root @ root.T + np.eye(3)))

@@ -175,18 +175,19 @@ from skbayes_sg.kernels import models
 from skbayes_sg.kernels.engine import run_chain
 from skbayes_sg.kernels.coordinates import Dense
 from skbayes_sg.kernels.gradients import GRADIENTS
-from skbayes_sg.kernels.generic import typed
-from skbayes_sg.kernels.ops import init_state, prepare
+from skbayes_sg.kernels.generic import for_kernels
+from skbayes_sg.kernels.protocol.gradient import prepare
+from skbayes_sg.kernels.protocol.sampler import init_state
 from skbayes_sg.kernels.samplers import LeimkuhlerMatthews
 from skbayes_sg.kernels.schedules import Constant
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 3))
 y = (X[:, 0] > 0).astype(float)
-model = typed(models.GLM(models.Logistic(), X, y, np.empty(0), 0.1, True, 1))
+model = for_kernels(models.GLM(models.Logistic(), X, y, np.empty(0), 0.1, True, 1))
 gradient = GRADIENTS["linear-cv"](20, np.zeros(4))
-gradient = typed(prepare(gradient, model))
-coordinates = typed(Dense(np.zeros(4), 0.1 * np.eye(4)))
+gradient = for_kernels(prepare(gradient, model))
+coordinates = for_kernels(Dense(np.zeros(4), 0.1 * np.eye(4)))
 target = make_target(model, gradient, coordinates, rng)
 sampler = LeimkuhlerMatthews()
 state = init_state(sampler, np.zeros(4), rng)

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from skbayes_sg.kernels.coordinates import Dense, Diagonal, Identity
-from skbayes_sg.kernels.ops import position_scale, pull_back, to_position, to_theta
+from skbayes_sg.kernels.protocol.coordinates import (
+    position_scale,
+    pull_back,
+    to_position,
+    to_theta,
+)
 
 D = 11  # two groups of four rows, and three
 

@@ -8,9 +8,13 @@ import pytest
 
 from skbayes_sg import sample
 from skbayes_sg.inference.running import NOISE_EVERY
-from skbayes_sg.kernels import ops
+from skbayes_sg.kernels.capabilities import tables
+from skbayes_sg.kernels.capabilities.curvature import add_hessian, add_hessian_diagonal
+from skbayes_sg.kernels.capabilities.linearization import add_remainder, linearize
+from skbayes_sg.kernels.capabilities.strata import leverages
+from skbayes_sg.kernels.data.minibatch import INDEX
 from skbayes_sg.kernels.engine import estimate_gradient
-from skbayes_sg.kernels.generic import typed
+from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import (
     GRADIENTS,
     Minibatch,
@@ -18,18 +22,15 @@ from skbayes_sg.kernels.gradients import (
 )
 from skbayes_sg.kernels.gradients.control_variate import REACH
 from skbayes_sg.kernels.gradients.stratified import allocate
-from skbayes_sg.kernels.minibatch import INDEX
 from skbayes_sg.kernels.models import GLM, GaussianMean, glm_passes
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.protocol.gradient import estimate, init_memory, prepare
+from skbayes_sg.kernels.protocol.model import (
     add_gradient,
     add_prior_gradient,
-    estimate,
-    init_memory,
     init_work,
     n_parameters,
     n_rows,
     parameter_dtype,
-    prepare,
 )
 from skbayes_sg.kernels.samplers import SGLD
 from tests.kernels.conftest import skip_compiler
@@ -94,7 +95,7 @@ def build(name, model, batch_size=BATCH, **settings):
         } | settings
     settings = {"batch_size": batch_size, "mode": theta_of(model, 0)} | settings
     settings = {key: value for key, value in settings.items() if key in kind._fields}
-    return typed(prepare(kind(**settings), model))
+    return for_kernels(prepare(kind(**settings), model))
 
 
 class Chain:
@@ -200,7 +201,7 @@ def test_chains_share_no_memory(name, uncompiled):
 def test_preparing_twice_changes_nothing(name, uncompiled):
     model = small_model("gaussian")
     once = build(name, model)
-    twice = typed(prepare(once, model))
+    twice = for_kernels(prepare(once, model))
     for a, b in zip(flat(once), flat(twice), strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -279,11 +280,11 @@ def test_linear_functions(name, sparse, uncompiled):
     # At one point, Taylor expansions: the gradient there, and minus the Hessian.
     model = glm(name, sparse=sparse, weighted=True)
     mode, work = theta_of(model, 0), init_work(model)
-    linear = ops.linearize(model, mode[None])
+    linear = linearize(model, mode[None])
     rows, d = np.arange(20, dtype=INDEX), mode.size
     total, matrix = np.zeros(d), np.zeros((d, d))
     add_gradient(model, work, mode, rows, 1.0, total)
-    ops.add_hessian(model, work, mode, rows, 1.0, matrix)
+    add_hessian(model, work, mode, rows, 1.0, matrix)
     np.testing.assert_array_equal(linear.center, mode)
     assert_close(linear.total, total)
     assert_close(linear.matrix, matrix)
@@ -291,18 +292,18 @@ def test_linear_functions(name, sparse, uncompiled):
 
     # Over several, means of these; and what a row has more than its own function.
     draws = mode + 0.3 * np.random.default_rng(3).normal(size=(5, d))
-    several = ops.linearize(model, draws)
-    each = [ops.linearize(model, theta[None]) for theta in draws]
+    several = linearize(model, draws)
+    each = [linearize(model, theta[None]) for theta in draws]
     assert_close(several.center, draws.mean(axis=0))
     assert_close(several.total, np.mean([one.total for one in each], axis=0))
     assert_close(several.matrix, np.mean([one.matrix for one in each], axis=0))
     theta, i = theta_of(model, 1), rows[7:8]
     rest, own, slope = np.zeros(d), np.zeros(d), np.zeros((d, d))
-    ops.add_remainder(model, work, theta, several.table, i, np.array([2.0]), rest)
+    add_remainder(model, work, theta, several.table, i, np.array([2.0]), rest)
     add_gradient(model, work, theta, i, 1.0, own)
     for draw in draws:
         add_gradient(model, work, draw, i, -0.2, own)
-        ops.add_hessian(model, work, draw, i, 0.2, slope)
+        add_hessian(model, work, draw, i, 0.2, slope)
     assert_close(rest, 2.0 * (own + slope @ (theta - several.center)))
 
 
@@ -365,7 +366,7 @@ def test_saga_remembers_where_each_row_was_seen(uncompiled):
 
 def test_saga_table_is_bounded(monkeypatch, uncompiled):
     model = small_model("gaussian")
-    monkeypatch.setattr(ops, "MAX_TABLE_BYTES", 20 * 3 * 8 - 1)
+    monkeypatch.setattr(tables, "MAX_TABLE_BYTES", 20 * 3 * 8 - 1)
     with pytest.raises(ValueError, match="20 rows with 3 parameters .*svrg"):
         Chain("saga", model)
     regression = Chain("saga", small_model("softmax"))
@@ -402,7 +403,7 @@ def test_weights_reduce_the_variance(uncompiled):
     rng = np.random.default_rng(0)
     sizes = rng.exponential(size=100) ** 2
     y = sizes[:, None] * rng.choice([-1.0, 1.0], (100, 2))
-    model = typed(GaussianMean(y, np.eye(2)))
+    model = for_kernels(GaussianMean(y, np.eye(2)))
     variance = {}
     for name in ("minibatch", "weighted"):
         chain = Chain(name, model, batch_size=20, weights=sizes)
@@ -426,10 +427,10 @@ def test_leverages(name, sparse, uncompiled):
     curvature = np.zeros(20)  # of the intercepts: the sum of their diagonal
     for i in range(20):
         out = np.zeros(mode.size)
-        ops.add_hessian_diagonal(model, work, mode, np.array([i], INDEX), 1.0, out)
+        add_hessian_diagonal(model, work, mode, np.array([i], INDEX), 1.0, out)
         curvature[i] = out.reshape(model.n_outputs, -1)[:, -1].sum()
     expected = curvature * (X**2 / (curvature @ X**2)).sum(axis=1)
-    np.testing.assert_allclose(ops.leverages(model, mode), expected, rtol=1e-12)
+    np.testing.assert_allclose(leverages(model, mode), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -529,7 +530,7 @@ def test_anchors_that_follow_a_chain_keep_its_law(name):
     rng = np.random.default_rng(0)
     y, h = 20.0 * rng.standard_normal((50, 2)), 0.5
     (draws,) = sample(
-        typed(GaussianMean(y, np.eye(2))),
+        for_kernels(GaussianMean(y, np.eye(2))),
         SGLD(),
         GRADIENTS[name](5),
         step_size=h,

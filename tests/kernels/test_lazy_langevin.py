@@ -7,21 +7,18 @@ import pytest
 
 from skbayes_sg import sample
 from skbayes_sg.inference.targets import make_target
+from skbayes_sg.kernels.capabilities.theta_blocks import block_prior, blocks_of
 from skbayes_sg.kernels.coordinates import Dense, Diagonal, Identity
-from skbayes_sg.kernels.generic import typed
+from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import Full, Minibatch
 from skbayes_sg.kernels.models import GaussianMean
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.protocol.model import (
     add_gradient,
     add_prior_gradient,
-    block_prior,
-    blocks_of,
-    init_state,
     n_parameters,
     n_rows,
-    settle,
-    step,
 )
+from skbayes_sg.kernels.protocol.sampler import catch_up, init_state, step
 from skbayes_sg.kernels.samplers import LazyLangevin, LeimkuhlerMatthews
 from tests.probe import Scripted
 
@@ -77,7 +74,7 @@ def _(model, work, block, mean, precision):
 @pytest.fixture(scope="module")
 def model():
     rng = np.random.default_rng(0)
-    return typed(
+    return for_kernels(
         Blocks(
             owner=np.array([0, 0, 0, 1, 1, 2, 3, 3], np.int32),  # block 4 has no data
             y=rng.normal(size=(8, WIDTH)),
@@ -91,7 +88,7 @@ def model():
 def coordinates():
     rng = np.random.default_rng(1)
     d = N_BLOCKS * WIDTH
-    return typed(Diagonal(rng.normal(size=d), rng.uniform(0.5, 0.8, d)))
+    return for_kernels(Diagonal(rng.normal(size=d), rng.uniform(0.5, 0.8, d)))
 
 
 def eager_law(h, a, n_steps):
@@ -118,7 +115,7 @@ def test_steps_made_together_are_those_made_one_by_one(
         )
         state = init_state(sampler, position, Scripted())
         state.old[:], state.count[0], state.step_size[0] = old, n_steps, h
-        settle(sampler, state, target, rng)
+        catch_up(sampler, state, target, rng)
         assert (state.moved == n_steps).all()
         return np.concatenate([state.position, state.old])
 
@@ -152,7 +149,7 @@ def test_without_noise_the_paths_are_the_same(model, coordinates):
         state = init_state(sampler, np.ones(N_BLOCKS * WIDTH), rng)
         for t in range(20):
             step(sampler, state, target, 0.5 if t < 9 else 0.3, rng)
-        settle(sampler, state, target, rng)
+        catch_up(sampler, state, target, rng)
         paths.append(state.position.copy())
     np.testing.assert_allclose(*paths, rtol=1e-12)
 

@@ -7,10 +7,16 @@ import pytest
 import scipy.sparse as sp
 
 from skbayes_sg.inference.targets import make_target
+from skbayes_sg.kernels.capabilities.anchors import add_difference, init_anchor
+from skbayes_sg.kernels.capabilities.curvature import (
+    add_hessian_diagonal,
+    add_prior_hessian_diagonal,
+)
 from skbayes_sg.kernels.coordinates import Identity
-from skbayes_sg.kernels.generic import typed
+from skbayes_sg.kernels.data.minibatch import INDEX
+from skbayes_sg.kernels.data.rows import CSRRows
+from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import ControlVariate, Full
-from skbayes_sg.kernels.minibatch import INDEX
 from skbayes_sg.kernels.models import MatrixFactorization, RatingNoise, RowPrior
 from skbayes_sg.kernels.models.matrix_factorization import (
     apply_curvature,
@@ -19,24 +25,19 @@ from skbayes_sg.kernels.models.matrix_factorization import (
     residuals,
     width,
 )
-from skbayes_sg.kernels.ops import (
-    add_difference,
+from skbayes_sg.kernels.protocol.gradient import prepare
+from skbayes_sg.kernels.protocol.model import (
     add_gradient,
-    add_hessian_diagonal,
     add_prior_gradient,
-    add_prior_hessian_diagonal,
-    init_anchor,
     init_work,
     log_likelihood,
     log_prior,
     n_parameters,
     n_recorded,
     n_rows,
-    prepare,
     record,
     refresh,
 )
-from skbayes_sg.kernels.rows import CSRRows
 from tests.kernels.test_models import assert_close, central_differences
 
 N_USERS, N_ITEMS = 4, 3
@@ -69,7 +70,7 @@ def factorization(
     start = np.concatenate(
         [rng.normal(size=(2, 1, q)), rng.uniform(1, 3, (2, 1, q))], axis=1
     )
-    return typed(
+    return for_kernels(
         MatrixFactorization(
             pairs=pairs,
             y=rng.normal(size=n),
@@ -179,7 +180,7 @@ def test_float32_agrees():
 
     theta, idx = random_theta(double), all_rows(double)
     expected = gradient(double, init_work(double), theta, idx)
-    model = typed(single(double))
+    model = for_kernels(single(double))
     actual = gradient(model, init_work(model), theta.astype(np.float32), idx)
     assert actual.dtype == np.float32
     assert_close(actual, expected, 1e-5)
@@ -278,7 +279,7 @@ def test_curvature_is_the_hessian_where_the_fit_is_perfect(kind):
     model = factorization(**KINDS[kind])
     work, theta, idx = random_work(model), random_theta(model), all_rows(model)
     residual, _ = residuals(model, work, as_rows(theta, width(model)), idx)
-    model = typed(model._replace(y=model.y - residual))
+    model = for_kernels(model._replace(y=model.y - residual))
     v, out, eps = random_theta(model, 2), np.zeros_like(theta), 1e-6
     apply_curvature(model, work, theta, v, out)
     sides = []

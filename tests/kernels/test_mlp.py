@@ -7,10 +7,14 @@ import pytest
 
 from skbayes_sg import sample
 from skbayes_sg.inference.targets import make_target
+from skbayes_sg.kernels.capabilities.curvature import (
+    add_hessian_diagonal,
+    add_prior_hessian_diagonal,
+)
 from skbayes_sg.kernels.coordinates import Identity
-from skbayes_sg.kernels.generic import typed
+from skbayes_sg.kernels.data.minibatch import INDEX
+from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import ControlVariate, Full
-from skbayes_sg.kernels.minibatch import INDEX
 from skbayes_sg.kernels.models.mlp import (
     MLP,
     REFRESH_EVERY,
@@ -21,21 +25,19 @@ from skbayes_sg.kernels.models.mlp import (
 from skbayes_sg.kernels.models.mlp_layers import ACTIVATIONS, softmax_rows
 from skbayes_sg.kernels.models.mlp_outputs import Categorical, GaussianNoise
 from skbayes_sg.kernels.models.mlp_passes import BLOCK
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.passes import hessian_diagonal, log_posterior
+from skbayes_sg.kernels.protocol.gradient import prepare
+from skbayes_sg.kernels.protocol.model import (
     add_gradient,
-    add_hessian_diagonal,
     add_prior_gradient,
-    add_prior_hessian_diagonal,
     init_work,
     log_likelihood,
     log_prior,
     n_parameters,
     n_recorded,
-    prepare,
     record,
     refresh,
 )
-from skbayes_sg.kernels.passes import hessian_diagonal, log_posterior
 from skbayes_sg.kernels.samplers import LeimkuhlerMatthews
 from tests.kernels.examples import csr, features
 
@@ -71,7 +73,7 @@ def network(
         precision=rng.uniform(0.5, 2.0, 2 * len(hidden) + 2).astype(dtype),
         learns_precision=learns_precision,
     )
-    return typed(model)
+    return for_kernels(model)
 
 
 def random_theta(model, seed=0):
@@ -223,7 +225,7 @@ def test_curvature_is_the_fisher_information(activation, outputs):
     for y, probability in cases:
         for i in idx:
             g = np.zeros(theta.size)
-            row = typed(model._replace(y=y))
+            row = for_kernels(model._replace(y=y))
             add_gradient(row, init_work(model), theta, idx[i : i + 1], 1.0, g)
             expected += 2.0 * probability[i] * g**2
     if outputs == "numbers":
@@ -258,7 +260,7 @@ def test_weights_equal_repetition(outputs):
     model = network(outputs=outputs, weighted=False)
     theta, idx = random_theta(model), np.arange(20, dtype=INDEX)
     counts = idx % 4
-    weighted = typed(model._replace(weights=counts.astype(np.float64)))
+    weighted = for_kernels(model._replace(weights=counts.astype(np.float64)))
     repeated = np.repeat(idx, counts)
     curvatures = np.zeros((2, theta.size))
     for k, (kind, rows) in enumerate([(weighted, idx), (model, repeated)]):
@@ -363,7 +365,7 @@ def test_without_data_the_chain_draws_from_the_prior():
     # Zero weights leave the prior. lambda ~ Gamma(1, 1) has mean 1 and sd 1, and its
     # log has mean -0.5772 and sd pi / sqrt(6).
     base = network(outputs="numbers", hidden=(), p=2, weighted=False)
-    model = typed(base._replace(weights=np.zeros(20)))
+    model = for_kernels(base._replace(weights=np.zeros(20)))
     draws = sample(
         model,
         LeimkuhlerMatthews(),

@@ -4,18 +4,20 @@ import numba
 import numpy as np
 import pytest
 
-from skbayes_sg.kernels.generic import typed
-from skbayes_sg.kernels.minibatch import INDEX
-from skbayes_sg.kernels.models import GLM, Linear
-from skbayes_sg.kernels.models import glm as glm_ops
-from skbayes_sg.kernels.ops import (
-    add_difference,
-    add_gradient,
+from skbayes_sg.kernels.capabilities.anchors import add_difference, init_anchor
+from skbayes_sg.kernels.capabilities.curvature import (
     add_hessian,
     add_hessian_diagonal,
-    add_prior_gradient,
     add_prior_hessian_diagonal,
-    init_anchor,
+)
+from skbayes_sg.kernels.data.minibatch import INDEX
+from skbayes_sg.kernels.generic import for_kernels
+from skbayes_sg.kernels.models import GLM, Linear
+from skbayes_sg.kernels.models import glm as glm_ops
+from skbayes_sg.kernels.passes import hessian, hessian_diagonal, log_posterior
+from skbayes_sg.kernels.protocol.model import (
+    add_gradient,
+    add_prior_gradient,
     init_work,
     is_log_concave,
     log_likelihood,
@@ -24,7 +26,6 @@ from skbayes_sg.kernels.ops import (
     n_rows,
     parameter_dtype,
 )
-from skbayes_sg.kernels.passes import hessian, hessian_diagonal, log_posterior
 from tests.kernels.examples import FAMILIES, MODELS, glm, small_model
 
 STEP = 1e-5
@@ -139,7 +140,7 @@ def test_weights_equal_repetition(name, sparse):
     model = glm(name, sparse=sparse)
     theta, idx = random_theta(model), all_rows(model)
     counts = idx % 4  # 0, 1, 2 or 3 times each row
-    weighted = typed(model._replace(weights=counts.astype(np.float64)))
+    weighted = for_kernels(model._replace(weights=counts.astype(np.float64)))
     repeated = np.repeat(idx, counts)
     for function in (value, gradient, curvature):
         assert_close(
@@ -236,7 +237,7 @@ def test_linear_regression_is_conjugate():
     X, tau, prior_precision = rng.normal(size=(30, 4)), 2.0, 0.3
     y = X @ np.arange(4.0) + rng.normal(size=30) / np.sqrt(tau)
     none = np.empty(0)
-    model = typed(GLM(Linear(tau), X, y, none, prior_precision, False, 1))
+    model = for_kernels(GLM(Linear(tau), X, y, none, prior_precision, False, 1))
     precision = tau * X.T @ X + prior_precision * np.eye(4)
     mean = np.linalg.solve(precision, tau * X.T @ y)
     idx = all_rows(model)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import gamma
 
-from skbayes_sg.kernels.ops import step
+from skbayes_sg.kernels.protocol.sampler import step
 from skbayes_sg.kernels.samplers import (
     BADODAB,
     BAOAB,

@@ -12,17 +12,16 @@ import pytest
 from scipy.linalg import solve_discrete_lyapunov
 
 from skbayes_sg import sample
-from skbayes_sg.kernels.coordinates import Dense, Diagonal
-from skbayes_sg.kernels.gradients import Minibatch
-from skbayes_sg.kernels.models import GLM, GaussianMean, Logistic, Poisson, Softmax
-from skbayes_sg.kernels.ops import (
-    gradient_at,
-    locate,
+from skbayes_sg.kernels.capabilities.metrics import (
     metric,
     metric_diagonal,
     metric_divergence,
-    to_position,
 )
+from skbayes_sg.kernels.coordinates import Dense, Diagonal
+from skbayes_sg.kernels.gradients import Minibatch
+from skbayes_sg.kernels.models import GLM, GaussianMean, Logistic, Poisson, Softmax
+from skbayes_sg.kernels.protocol.coordinates import to_position
+from skbayes_sg.kernels.protocol.target import gradient_at, locate
 from skbayes_sg.kernels.samplers import (
     BADODAB,
     BAOAB,

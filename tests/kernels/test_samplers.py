@@ -6,20 +6,20 @@ import pytest
 from skbayes_sg import sample
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Dense, Identity
-from skbayes_sg.kernels.generic import typed
+from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import Full, Minibatch
 from skbayes_sg.kernels.models import GaussianMean
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.protocol.gradient import is_exact
+from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     init_state,
-    is_exact,
-    locate,
     relaxation,
     sampler_stats,
     stable_step,
     step,
     with_noise_absorbed,
 )
+from skbayes_sg.kernels.protocol.target import locate
 from skbayes_sg.kernels.samplers import (
     BADODAB,
     HMC,
@@ -94,7 +94,7 @@ def test_zero_gradient_and_no_noise_leave_it_still(name):
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_compiled_steps_are_the_same_as_in_python(name):
     sampler, gradient, n_steps = SAMPLERS[name](), gradient_of(name, 2), 5
-    model = typed(gaussian(10, smallest=1.0))
+    model = for_kernels(gaussian(10, smallest=1.0))
     start, _ = posterior(model)
     draws = sample(
         model,
@@ -106,10 +106,10 @@ def test_compiled_steps_are_the_same_as_in_python(name):
         random_state=np.random.SeedSequence(5),
     )[0]
     rng = np.random.default_rng(np.random.SeedSequence(5).spawn(1)[0])
-    target = make_target(model, typed(gradient), Identity(), rng)
+    target = make_target(model, for_kernels(gradient), Identity(), rng)
     state = init_state(sampler, start, rng)
     for draw in draws:
-        step(typed(sampler), state, target, 0.3, rng)
+        step(for_kernels(sampler), state, target, 0.3, rng)
         np.testing.assert_allclose(draw, locate(target, state.position), rtol=1e-10)
     assert np.ptp(draws, axis=0).min() > 0  # and they do move
 
@@ -359,9 +359,9 @@ def test_each_inner_step_has_noise_and_minibatch_of_its_own(n_leapfrog):
 
 
 def test_minibatches_of_inner_steps_differ():
-    model = typed(gaussian(1, n_rows=50))
+    model = for_kernels(gaussian(1, n_rows=50))
     rng = np.random.default_rng(0)
-    target = make_target(model, typed(Minibatch(5)), Identity(), rng)
+    target = make_target(model, for_kernels(Minibatch(5)), Identity(), rng)
     seen, permutation = [], target.memory.permutation
 
     class Watched(Scripted):

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from skbayes_sg.kernels.ops import step_size_at
-from skbayes_sg.kernels.schedules import SCHEDULES, Constant, Cyclical, Polynomial
+from skbayes_sg.kernels.schedules import (
+    SCHEDULES,
+    Constant,
+    Cyclical,
+    Polynomial,
+    step_size_at,
+)
 
 H = 0.3
 

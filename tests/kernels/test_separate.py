@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from skbayes_sg.kernels.generic import OPTIONS
-from skbayes_sg.kernels.separate import borrowed
+from skbayes_sg.kernels.separate import uncounted
 
 
 class Parts(NamedTuple):
@@ -24,7 +24,7 @@ def half(x):
 
 @numba.njit(**OPTIONS)
 def work(parts, n_times):
-    parts = borrowed(parts)
+    parts = uncounted(parts)
     value = 0.0
     for _ in range(n_times):
         view, fresh = half(parts.x), np.ones(3)
@@ -59,4 +59,4 @@ def test_arrays_are_freed_when_their_owner_goes():
 
 def test_python_sees_the_same_parts():
     parts = Parts(np.ones(2), (np.ones(1),))
-    assert borrowed(parts) is parts
+    assert uncounted(parts) is parts

@@ -9,15 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.blocks import padded
-from skbayes_sg.kernels.generic import typed
-from skbayes_sg.kernels.ops import (
-    estimate,
-    in_blocks,
-    init_memory,
-    n_rows,
-    rows_per_term,
-)
+from skbayes_sg.kernels.capabilities.row_blocks import in_blocks, rows_per_term
+from skbayes_sg.kernels.data.blocks import padded
+from skbayes_sg.kernels.generic import for_kernels
+from skbayes_sg.kernels.protocol.gradient import estimate, init_memory
+from skbayes_sg.kernels.protocol.model import n_rows
 
 MIN_DRAWN = 8  # blocks in a minibatch: less than an eighth more rows than asked for
 
@@ -89,4 +85,4 @@ def terms_of(model, batch_size, classes=None):
     order = np.random.default_rng(0).permutation(n_rows(model))
     if classes is not None:
         order = order[np.argsort(classes()[order], kind="stable")]
-    return Terms(typed(in_blocks(model, order)), k, order)
+    return Terms(for_kernels(in_blocks(model, order)), k, order)

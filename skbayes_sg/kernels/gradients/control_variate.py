@@ -26,23 +26,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.capabilities.anchors import add_difference, init_anchor
+from skbayes_sg.kernels.capabilities.curvature import add_hessian_diagonal
+from skbayes_sg.kernels.data.minibatch import INDEX, MinibatchMemory, draw_minibatch
 from skbayes_sg.kernels.generic import helper, implements
 from skbayes_sg.kernels.gradients.blocked import terms_of
-from skbayes_sg.kernels.minibatch import INDEX, MinibatchMemory, draw_minibatch
-from skbayes_sg.kernels.ops import (
-    add_difference,
+from skbayes_sg.kernels.numerics.vectors import copy_to
+from skbayes_sg.kernels.passes import hessian_diagonal, log_posterior
+from skbayes_sg.kernels.protocol.gradient import estimate, init_memory, prepare
+from skbayes_sg.kernels.protocol.model import (
     add_gradient,
-    add_hessian_diagonal,
     add_prior_gradient,
-    copy_to,
-    estimate,
-    init_anchor,
-    init_memory,
     init_work,
     n_rows,
-    prepare,
 )
-from skbayes_sg.kernels.passes import hessian_diagonal, log_posterior
 
 REACH = 1.0  # of models whose differences cost two gradients; of others, no limit
 

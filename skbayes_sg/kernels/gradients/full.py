@@ -7,15 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.ops import (
-    add_gradient,
-    add_prior_gradient,
-    estimate,
-    init_memory,
-    is_exact,
-    n_rows,
-)
-from skbayes_sg.kernels.passes import each_row, fill_rows
+from skbayes_sg.kernels.passes import fill_rows, row_buffer
+from skbayes_sg.kernels.protocol.gradient import estimate, init_memory, is_exact
+from skbayes_sg.kernels.protocol.model import add_gradient, add_prior_gradient, n_rows
 
 
 class Full(NamedTuple):
@@ -30,7 +24,7 @@ class FullMemory(NamedTuple):
 
 @init_memory.register(Full)
 def _(gradient, model, theta, rng):
-    return FullMemory(each_row())
+    return FullMemory(row_buffer())
 
 
 @estimate.register(Full)

@@ -19,7 +19,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.generic import helper, typed
+from skbayes_sg.kernels.capabilities.anchors import anchored
+from skbayes_sg.kernels.capabilities.linearization import (
+    Linearized,
+    add_remainder,
+    is_linearizable,
+    linearize,
+)
+from skbayes_sg.kernels.capabilities.strata import leverages
+from skbayes_sg.kernels.generic import for_kernels, helper
 from skbayes_sg.kernels.gradients.blocked import terms_of
 from skbayes_sg.kernels.gradients.stratified import Design, draw_stratum
 from skbayes_sg.kernels.gradients.weighted import (
@@ -31,20 +39,12 @@ from skbayes_sg.kernels.gradients.weighted_control_variate import (
     SHARE,
     WeightedControlVariate,
 )
-from skbayes_sg.kernels.ops import (
-    Linearized,
+from skbayes_sg.kernels.numerics.vectors import copy_to
+from skbayes_sg.kernels.protocol.gradient import estimate, init_memory, prepare
+from skbayes_sg.kernels.protocol.model import (
     add_prior_gradient,
-    add_remainder,
-    anchored,
-    copy_to,
-    estimate,
-    init_memory,
-    is_linearizable,
-    leverages,
-    linearize,
     n_parameters,
     parameter_dtype,
-    prepare,
 )
 
 MAX_PARAMETERS = 1024  # up to which d^2 operations a step pay
@@ -113,7 +113,7 @@ def _(gradient, model):
         design=design,
         scales=scales.astype(parameter_dtype(model)),
     )
-    return terms.estimator(typed(prepared), n)
+    return terms.estimator(for_kernels(prepared), n)
 
 
 @init_memory.register(LinearControlVariate)

@@ -7,17 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.capabilities.theta_blocks import draw_rows
+from skbayes_sg.kernels.data.minibatch import INDEX, MinibatchMemory, draw_minibatch
 from skbayes_sg.kernels.gradients.blocked import terms_of
-from skbayes_sg.kernels.minibatch import INDEX, MinibatchMemory, draw_minibatch
-from skbayes_sg.kernels.ops import (
-    add_gradient,
-    add_prior_gradient,
-    draw_rows,
-    estimate,
-    init_memory,
-    n_rows,
-    prepare,
-)
+from skbayes_sg.kernels.protocol.gradient import estimate, init_memory, prepare
+from skbayes_sg.kernels.protocol.model import add_gradient, add_prior_gradient, n_rows
 
 
 class Minibatch(NamedTuple):

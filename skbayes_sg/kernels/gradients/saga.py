@@ -12,16 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.minibatch import INDEX, draw_minibatch
-from skbayes_sg.kernels.ops import (
-    add_prior_gradient,
-    estimate,
-    init_memory,
-    init_table,
-    n_rows,
-    replace_gradients,
-)
-from skbayes_sg.kernels.passes import each_row, fill_rows
+from skbayes_sg.kernels.capabilities.tables import init_table, replace_gradients
+from skbayes_sg.kernels.data.minibatch import INDEX, draw_minibatch
+from skbayes_sg.kernels.passes import fill_rows, row_buffer
+from skbayes_sg.kernels.protocol.gradient import estimate, init_memory
+from skbayes_sg.kernels.protocol.model import add_prior_gradient, n_rows
 
 
 class SAGA(NamedTuple):
@@ -45,7 +40,7 @@ class SAGAMemory(NamedTuple):
 def _(gradient, model, theta, rng):
     return SAGAMemory(
         permutation=np.arange(n_rows(model), dtype=INDEX),
-        idx=each_row(),
+        idx=row_buffer(),
         table=init_table(model),
         total=np.zeros(theta.size),
         change=np.zeros_like(theta),

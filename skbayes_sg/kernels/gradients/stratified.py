@@ -10,17 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.capabilities.strata import row_classes
+from skbayes_sg.kernels.data.minibatch import INDEX, MinibatchMemory, draw_minibatch
 from skbayes_sg.kernels.generic import helper, implements
-from skbayes_sg.kernels.minibatch import INDEX, MinibatchMemory, draw_minibatch
-from skbayes_sg.kernels.ops import (
-    add_gradient,
-    add_prior_gradient,
-    estimate,
-    init_memory,
-    n_rows,
-    prepare,
-    row_classes,
-)
+from skbayes_sg.kernels.protocol.gradient import estimate, init_memory, prepare
+from skbayes_sg.kernels.protocol.model import add_gradient, add_prior_gradient, n_rows
 
 
 class Design(NamedTuple):

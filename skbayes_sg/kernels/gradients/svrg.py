@@ -11,17 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.minibatch import INDEX, draw_minibatch
-from skbayes_sg.kernels.ops import (
-    add_gradient,
-    add_prior_gradient,
-    copy_to,
-    estimate,
-    init_memory,
-    n_rows,
-    prepare,
-)
-from skbayes_sg.kernels.passes import each_row, fill_rows
+from skbayes_sg.kernels.data.minibatch import INDEX, draw_minibatch
+from skbayes_sg.kernels.numerics.vectors import copy_to
+from skbayes_sg.kernels.passes import fill_rows, row_buffer
+from skbayes_sg.kernels.protocol.gradient import estimate, init_memory, prepare
+from skbayes_sg.kernels.protocol.model import add_gradient, add_prior_gradient, n_rows
 
 
 class SVRG(NamedTuple):
@@ -52,7 +46,7 @@ def _(gradient, model):
 def _(gradient, model, theta, rng):
     return SVRGMemory(
         permutation=np.arange(n_rows(model), dtype=INDEX),
-        idx=each_row(),
+        idx=row_buffer(),
         anchor=np.zeros_like(theta),
         likelihood=np.zeros_like(theta),
         count=np.zeros(1, np.int64),

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.capabilities.strata import leverages
+from skbayes_sg.kernels.data.minibatch import MinibatchMemory
 from skbayes_sg.kernels.generic import implements
 from skbayes_sg.kernels.gradients.stratified import (
     Design,
@@ -20,16 +22,8 @@ from skbayes_sg.kernels.gradients.stratified import (
     draw_stratum,
     make_design,
 )
-from skbayes_sg.kernels.minibatch import MinibatchMemory
-from skbayes_sg.kernels.ops import (
-    add_gradient,
-    add_prior_gradient,
-    estimate,
-    init_memory,
-    leverages,
-    n_rows,
-    prepare,
-)
+from skbayes_sg.kernels.protocol.gradient import estimate, init_memory, prepare
+from skbayes_sg.kernels.protocol.model import add_gradient, add_prior_gradient, n_rows
 
 N_CLASSES = 16  # strata of similar weight
 

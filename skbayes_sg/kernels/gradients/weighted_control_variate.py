@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.capabilities.anchors import add_difference
+from skbayes_sg.kernels.data.minibatch import MinibatchMemory
 from skbayes_sg.kernels.gradients.blocked import terms_of
 from skbayes_sg.kernels.gradients.control_variate import (
     ControlVariate,
@@ -26,16 +28,8 @@ from skbayes_sg.kernels.gradients.weighted import (
     weight_classes,
     weighted_design,
 )
-from skbayes_sg.kernels.minibatch import MinibatchMemory
-from skbayes_sg.kernels.ops import (
-    add_difference,
-    add_gradient,
-    add_prior_gradient,
-    estimate,
-    init_memory,
-    n_rows,
-    prepare,
-)
+from skbayes_sg.kernels.protocol.gradient import estimate, init_memory, prepare
+from skbayes_sg.kernels.protocol.model import add_gradient, add_prior_gradient, n_rows
 
 SHARE = 0.3  # of the mean leverage, in the weight of every row
 

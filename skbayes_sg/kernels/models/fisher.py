@@ -13,30 +13,30 @@ import math
 
 import numpy as np
 
-from skbayes_sg.kernels.generic import helper, kernel_op
-from skbayes_sg.kernels.models.gaussian import GaussianMean
-from skbayes_sg.kernels.models.glm import BLOCK, GLM, curvature, predictors, weigh
-from skbayes_sg.kernels.models.linear import Linear
-from skbayes_sg.kernels.models.logistic import Logistic, Softmax
-from skbayes_sg.kernels.models.poisson import Poisson
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.capabilities.curvature import (
     add_hessian,
-    add_number,
     add_prior_hessian_diagonal,
-    copy_to,
+)
+from skbayes_sg.kernels.capabilities.metrics import (
     metric,
     metric_diagonal,
     metric_divergence,
-    n_rows,
-    total,
 )
-from skbayes_sg.kernels.rows import (
+from skbayes_sg.kernels.data.rows import (
     CSRRows,
     add_rows,
     add_squared_rows,
     dot_rows,
     shape_rows,
 )
+from skbayes_sg.kernels.generic import helper, kernel_op
+from skbayes_sg.kernels.models.gaussian import GaussianMean
+from skbayes_sg.kernels.models.glm import BLOCK, GLM, curvature, predictors, weigh
+from skbayes_sg.kernels.models.linear import Linear
+from skbayes_sg.kernels.models.logistic import Logistic, Softmax
+from skbayes_sg.kernels.models.poisson import Poisson
+from skbayes_sg.kernels.numerics.vectors import add_number, copy_to, total
+from skbayes_sg.kernels.protocol.model import n_rows
 
 
 @kernel_op

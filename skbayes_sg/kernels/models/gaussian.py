@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.ops import (
-    add_gradient,
+from skbayes_sg.kernels.capabilities.curvature import (
     add_hessian,
     add_hessian_diagonal,
-    add_prior_gradient,
     add_prior_hessian_diagonal,
+)
+from skbayes_sg.kernels.protocol.model import (
+    add_gradient,
+    add_prior_gradient,
     is_log_concave,
     log_likelihood,
     log_prior,

@@ -18,29 +18,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.blocks import as_blocks, padded, rows_per_block
-from skbayes_sg.kernels.generic import helper, kernel_op
-from skbayes_sg.kernels.ops import (
-    add_difference,
-    add_gradient,
+from skbayes_sg.kernels.capabilities.anchors import add_difference
+from skbayes_sg.kernels.capabilities.curvature import (
     add_hessian,
     add_hessian_diagonal,
-    add_number,
-    add_prior_gradient,
     add_prior_hessian_diagonal,
-    add_remainder,
-    in_blocks,
-    init_work,
-    is_log_concave,
-    log_likelihood,
-    log_prior,
-    n_parameters,
-    n_rows,
-    parameter_dtype,
-    rows_per_term,
-    total,
 )
-from skbayes_sg.kernels.rows import (
+from skbayes_sg.kernels.capabilities.linearization import add_remainder
+from skbayes_sg.kernels.capabilities.row_blocks import in_blocks, rows_per_term
+from skbayes_sg.kernels.data.blocks import as_blocks, padded, rows_per_block
+from skbayes_sg.kernels.data.rows import (
     add_outer_rows,
     add_rows,
     add_squared_rows,
@@ -48,6 +35,19 @@ from skbayes_sg.kernels.rows import (
     rows_at_index,
     shape_rows,
     take_values,
+)
+from skbayes_sg.kernels.generic import helper, kernel_op
+from skbayes_sg.kernels.numerics.vectors import add_number, total
+from skbayes_sg.kernels.protocol.model import (
+    add_gradient,
+    add_prior_gradient,
+    init_work,
+    is_log_concave,
+    log_likelihood,
+    log_prior,
+    n_parameters,
+    n_rows,
+    parameter_dtype,
 )
 
 BLOCK = 1024  # rows whose predictors are held at once, at the most

@@ -22,19 +22,19 @@ import math
 
 import numpy as np
 
-from skbayes_sg.kernels.blas import one_blas_thread
-from skbayes_sg.kernels.generic import entry_point
-from skbayes_sg.kernels.matrices import each_part, squared, weighted_gram
-from skbayes_sg.kernels.models.glm import GLM, curvature, log_density, score
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.capabilities.anchors import init_anchor
+from skbayes_sg.kernels.capabilities.linearization import (
     Linearized,
-    init_anchor,
     is_linearizable,
-    leverages,
     linearize,
 )
+from skbayes_sg.kernels.capabilities.strata import leverages
+from skbayes_sg.kernels.data.matrices import each_part, squared, weighted_gram
+from skbayes_sg.kernels.data.rows import shape_rows
+from skbayes_sg.kernels.generic import entry_point
+from skbayes_sg.kernels.models.glm import GLM, curvature, log_density, score
+from skbayes_sg.kernels.numerics.blas import one_blas_thread
 from skbayes_sg.kernels.passes import hessian, hessian_diagonal, log_posterior
-from skbayes_sg.kernels.rows import shape_rows
 
 MAX_LINEAR_BYTES = 2**28  # of the numbers of linear approximations
 MAX_EVALUATIONS = 2**25  # of rows at draws, for linear approximations: about a second

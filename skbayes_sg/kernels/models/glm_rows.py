@@ -6,15 +6,11 @@ of gradients holds K numbers per row.
 
 import numpy as np
 
-from skbayes_sg.kernels.matrices import thinned_rows
+from skbayes_sg.kernels.capabilities.strata import row_classes
+from skbayes_sg.kernels.capabilities.tables import init_table, replace_gradients
+from skbayes_sg.kernels.data.matrices import thinned_rows
 from skbayes_sg.kernels.models.glm import BLOCK, GLM, add_block, residuals
-from skbayes_sg.kernels.ops import (
-    init_table,
-    n_rows,
-    replace_gradients,
-    row_classes,
-    thinned,
-)
+from skbayes_sg.kernels.protocol.model import n_rows, thinned
 
 
 @init_table.register(GLM)

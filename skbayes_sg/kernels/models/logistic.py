@@ -7,9 +7,9 @@ K:    log f = eta_y - log sum_k e^eta_k,  y in {0, ..., K - 1}
 import math
 from typing import NamedTuple
 
-from skbayes_sg.kernels.exponential import exp
 from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.models.glm import curvature, log_density, score
+from skbayes_sg.kernels.numerics.exponential import exp
 
 
 class Logistic(NamedTuple):

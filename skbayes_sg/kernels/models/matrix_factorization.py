@@ -24,28 +24,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.generic import entry_point, helper
-from skbayes_sg.kernels.ops import (
-    add_difference,
-    add_gradient,
+from skbayes_sg.kernels.capabilities.anchors import add_difference, init_anchor
+from skbayes_sg.kernels.capabilities.curvature import (
     add_hessian_diagonal,
-    add_prior_gradient,
     add_prior_hessian_diagonal,
-    block_prior,
-    blocks_of,
-    init_anchor,
+)
+from skbayes_sg.kernels.capabilities.theta_blocks import block_prior, blocks_of
+from skbayes_sg.kernels.data.rows import CSRRows
+from skbayes_sg.kernels.generic import entry_point, helper
+from skbayes_sg.kernels.passes import fill_rows, row_buffer
+from skbayes_sg.kernels.protocol.model import (
+    add_gradient,
+    add_prior_gradient,
     init_work,
-    is_due,
     log_likelihood,
     log_prior,
     n_parameters,
     n_recorded,
     n_rows,
+    needs_refresh,
     parameter_dtype,
     record,
 )
-from skbayes_sg.kernels.passes import each_row, fill_rows
-from skbayes_sg.kernels.rows import CSRRows
 
 BLOCK = 256  # ratings whose residuals are held at once
 
@@ -139,7 +139,7 @@ def _(model):
         count=np.zeros(1, np.int64),
         residual=np.zeros(BLOCK, dtype),
         alpha=np.zeros(BLOCK, dtype),
-        block=each_row()[:BLOCK],
+        block=row_buffer()[:BLOCK],
         moments=np.zeros((2, q)),
         sums=np.zeros((2, max(sizes))),
     )
@@ -300,7 +300,7 @@ def _(model, work, theta, out):
                 diagonal[end + 2 * side + 1, f] += inverse * decay
 
 
-@is_due.register(MatrixFactorization)
+@needs_refresh.register(MatrixFactorization)
 def _(model, t):
     return (t + 1) % model.refresh_every == 0
 

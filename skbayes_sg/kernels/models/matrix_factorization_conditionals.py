@@ -23,8 +23,9 @@ from skbayes_sg.kernels.models.matrix_factorization import (
     take_moments,
     width,
 )
-from skbayes_sg.kernels.ops import locate, refresh
 from skbayes_sg.kernels.passes import fill_rows
+from skbayes_sg.kernels.protocol.model import refresh
+from skbayes_sg.kernels.protocol.target import locate
 
 
 @refresh.register(MatrixFactorization)

@@ -27,6 +27,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.capabilities.curvature import (
+    add_hessian_diagonal,
+    add_prior_hessian_diagonal,
+)
+from skbayes_sg.kernels.data.rows import copy_rows, shape_rows
 from skbayes_sg.kernels.generic import entry_point, helper
 from skbayes_sg.kernels.models.mlp_outputs import (
     add_noise_score,
@@ -44,13 +49,11 @@ from skbayes_sg.kernels.models.mlp_passes import (
     offset,
     products,
 )
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.passes import fill_rows, row_buffer
+from skbayes_sg.kernels.protocol.model import (
     add_gradient,
-    add_hessian_diagonal,
     add_prior_gradient,
-    add_prior_hessian_diagonal,
     init_work,
-    locate,
     log_likelihood,
     log_prior,
     n_parameters,
@@ -60,8 +63,7 @@ from skbayes_sg.kernels.ops import (
     record,
     refresh,
 )
-from skbayes_sg.kernels.passes import each_row, fill_rows
-from skbayes_sg.kernels.rows import copy_rows, shape_rows
+from skbayes_sg.kernels.protocol.target import locate
 
 REFRESH_EVERY = 10  # steps between two draws of the lambdas
 
@@ -280,7 +282,7 @@ def _(model, work, theta, out):
 @entry_point
 def network_outputs(model, work, theta, out):
     """Write z_L of all rows of the model to (N, m_L) `out`."""
-    idx = each_row()[:BLOCK]
+    idx = row_buffer()[:BLOCK]
     for first in range(0, n_rows(model), BLOCK):
         rows = fill_rows(idx, first, n_rows(model))
         out[first : first + rows.size] = _outputs(model, work, theta, rows)

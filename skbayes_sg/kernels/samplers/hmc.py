@@ -16,21 +16,21 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.kernels.generic import helper, implements
-from skbayes_sg.kernels.normals import fill_normals
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.numerics.normals import fill_normals
+from skbayes_sg.kernels.numerics.vectors import copy_to
+from skbayes_sg.kernels.passes import log_density_at, row_buffer
+from skbayes_sg.kernels.protocol.gradient import is_exact
+from skbayes_sg.kernels.protocol.model import refresh
+from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     check_parts,
-    copy_to,
-    gradient_at,
     init_state,
-    is_exact,
-    refresh,
     relaxation,
     sampler_stats,
     stable_step,
     step,
 )
-from skbayes_sg.kernels.passes import each_row, log_density_at
+from skbayes_sg.kernels.protocol.target import gradient_at
 
 
 class HMC(NamedTuple):
@@ -58,7 +58,7 @@ def init_exact(position, rng):
     zeros = [np.zeros(d, dtype) for _ in range(4)]
     unknown, counts = np.full(1, np.nan), np.zeros(2)
     return ExactState(
-        position.copy(), *zeros[:2], unknown, *zeros[2:], counts, each_row()
+        position.copy(), *zeros[:2], unknown, *zeros[2:], counts, row_buffer()
     )
 
 

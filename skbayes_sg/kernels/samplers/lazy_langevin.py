@@ -16,28 +16,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.generic import helper, implements
-from skbayes_sg.kernels.normals import fill_normals
-from skbayes_sg.kernels.ops import (
-    accurate_step,
-    add_gradient,
+from skbayes_sg.kernels.capabilities.theta_blocks import (
     block_prior,
     blocks_of,
-    check_parts,
     draw_rows,
-    init_state,
     is_lazy,
-    n_rows,
     part_of,
-    pull_back,
-    push_forward,
+)
+from skbayes_sg.kernels.data.rows import AHEAD, prefetch_row
+from skbayes_sg.kernels.generic import helper, implements
+from skbayes_sg.kernels.numerics.normals import fill_normals
+from skbayes_sg.kernels.protocol.coordinates import pull_back, push_forward, to_theta
+from skbayes_sg.kernels.protocol.model import add_gradient, n_rows
+from skbayes_sg.kernels.protocol.sampler import (
+    accurate_step,
+    catch_up,
+    check_parts,
+    init_state,
     relaxation,
-    settle,
     stable_step,
     step,
-    to_theta,
 )
-from skbayes_sg.kernels.rows import AHEAD, prefetch_row
 from skbayes_sg.kernels.samplers.leimkuhler_matthews import LeimkuhlerMatthews
 
 
@@ -83,7 +82,7 @@ def _(sampler, position, rng):
 def _(sampler, state, target, h, rng):
     model, work, width = target.model, target.work, sampler.width
     if h != state.step_size[0]:  # steps that are due have the size of their time
-        settle(sampler, state, target, rng)
+        catch_up(sampler, state, target, rng)
         state.step_size[0] = h
     idx = draw_rows(target.gradient, target.memory, rng)
     n = _collect(model, idx, state)
@@ -118,7 +117,7 @@ def _(sampler, state, target, h, rng):
     state.count[0] += 1
 
 
-@settle.register(LazyLangevin)
+@catch_up.register(LazyLangevin)
 def _(sampler, state, target, rng):
     n = 0
     for block in range(state.moved.size):

@@ -9,7 +9,7 @@ that of the energies at its ends.
 
 from typing import NamedTuple
 
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     check_parts,
     init_state,

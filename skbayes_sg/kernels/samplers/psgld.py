@@ -21,17 +21,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.normals import fill_normals
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.numerics.normals import fill_normals
+from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     curvature_exponent,
-    gradient_at,
     init_state,
-    noise_sd,
     relaxation,
     stable_step,
     step,
 )
+from skbayes_sg.kernels.protocol.target import gradient_at, noise_sd
 from skbayes_sg.kernels.samplers.sgld import SGLD
 
 

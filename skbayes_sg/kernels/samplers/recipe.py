@@ -15,16 +15,16 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.kernels.generic import helper, kernel_op, python_op
-from skbayes_sg.kernels.normals import fill_normals
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.numerics.normals import fill_normals
+from skbayes_sg.kernels.numerics.vectors import copy_to
+from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
-    copy_to,
-    gradient_at,
     init_state,
     relaxation,
     stable_step,
     step,
 )
+from skbayes_sg.kernels.protocol.target import gradient_at
 from skbayes_sg.kernels.samplers.sgld import SGLD
 
 

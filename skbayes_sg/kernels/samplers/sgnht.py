@@ -14,19 +14,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.normals import fill_normals
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.numerics.normals import fill_normals
+from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     curvature_exponent,
-    gradient_at,
     init_state,
-    noise_sd,
     relaxation,
     sampler_stats,
     stable_step,
     step,
     with_noise_absorbed,
 )
+from skbayes_sg.kernels.protocol.target import gradient_at, noise_sd
 from skbayes_sg.kernels.samplers.momentum import (
     decay_time,
     init_momentum,

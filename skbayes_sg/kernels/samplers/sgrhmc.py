@@ -12,20 +12,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.minibatch import INDEX
-from skbayes_sg.kernels.normals import fill_normals
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.data.minibatch import INDEX
+from skbayes_sg.kernels.numerics.normals import fill_normals
+from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     check_parts,
     curvature_exponent,
-    gradient_at,
     init_state,
-    noise_sd,
     preconditioner_of,
     relaxation,
     stable_step,
     step,
 )
+from skbayes_sg.kernels.protocol.target import gradient_at, noise_sd
 from skbayes_sg.kernels.samplers.momentum import init_momentum
 from skbayes_sg.kernels.samplers.sghmc import SGHMC
 from skbayes_sg.kernels.samplers.sgrld import (

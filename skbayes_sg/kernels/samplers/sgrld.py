@@ -10,23 +10,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.capabilities.metrics import metric_diagonal, pull_back_diagonal
+from skbayes_sg.kernels.data.minibatch import INDEX
 from skbayes_sg.kernels.generic import helper, implements
-from skbayes_sg.kernels.minibatch import INDEX
-from skbayes_sg.kernels.normals import fill_normals
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.numerics.normals import fill_normals
+from skbayes_sg.kernels.protocol.model import n_rows
+from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     check_parts,
-    gradient_at,
     init_state,
-    metric_diagonal,
-    n_rows,
-    noise_sd,
     preconditioner_of,
-    pull_back_diagonal,
     relaxation,
     stable_step,
     step,
 )
+from skbayes_sg.kernels.protocol.target import gradient_at, noise_sd
 from skbayes_sg.kernels.samplers.sgld import SGLD
 
 

@@ -14,25 +14,26 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.capabilities.metrics import (
+    metric,
+    metric_divergence,
+    pull_back_metric,
+)
+from skbayes_sg.kernels.data.minibatch import INDEX
 from skbayes_sg.kernels.generic import helper, implements
-from skbayes_sg.kernels.minibatch import INDEX
-from skbayes_sg.kernels.normals import fill_normals
-from skbayes_sg.kernels.ops import (
+from skbayes_sg.kernels.numerics.normals import fill_normals
+from skbayes_sg.kernels.protocol.coordinates import pull_back, push_forward
+from skbayes_sg.kernels.protocol.model import n_rows
+from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     check_parts,
     curvature_exponent,
-    gradient_at,
     init_state,
-    metric,
-    metric_divergence,
-    n_rows,
-    pull_back,
-    pull_back_metric,
-    push_forward,
     relaxation,
     stable_step,
     step,
 )
+from skbayes_sg.kernels.protocol.target import gradient_at
 from skbayes_sg.kernels.samplers.sgld import SGLD
 from skbayes_sg.kernels.samplers.sgrld import spread_rows
 

@@ -1,0 +1,1 @@
+"""What all estimators share: the skeleton of a fit, diagnostics, callbacks, files."""

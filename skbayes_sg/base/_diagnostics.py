@@ -1,0 +1,345 @@
+"""How far to trust the draws of a fitted estimator."""
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from skbayes_sg.inference.curvature import curvature_matrix, whitening
+from skbayes_sg.inference.exploration.unimodal import MAX_DENSE
+from skbayes_sg.inference.scores import posterior_scores
+from skbayes_sg.kernels.capabilities.curvature import add_hessian
+from skbayes_sg.kernels.generic import implements
+from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
+from skbayes_sg.kernels.protocol.model import is_log_concave, n_parameters, n_rows
+from skbayes_sg.metrics import kernel_stein_discrepancy
+from skbayes_sg.utils._extras import extra
+from skbayes_sg.utils._validation import check_integer, check_number
+
+MAX_RHAT = 1.05
+MIN_ESS = 100.0
+MAX_ESS_PARAMETERS = 100  # a search looks at so many, evenly spread over all
+
+
+class DiagnosticsMixin:
+    """Diagnostics of an estimator with draws in `samples_`."""
+
+    def ksd(
+        self,
+        *,
+        max_draws=1000,
+        standardize="auto",
+        batch_size=None,
+        n_jobs=None,
+        **options,
+    ):
+        """Kernel Stein discrepancy between the draws and the posterior.
+
+        Unlike R-hat and the effective sample size it sees the bias of a step size that
+        is too large, and of gradient noise. It needs the training data, which the
+        estimator refers to until it is saved.
+
+        Parameters
+        ----------
+        max_draws : int, default=1000
+            Use so many draws at most, evenly spread over all chains; where the step
+            size varied, over the weights of the draws.
+        standardize : "auto", bool or array-like of shape (dim, dim), default="auto"
+            Covariance by which draws are whitened, see
+            :func:`~skbayes_sg.metrics.kernel_stein_discrepancy`. "auto" is the inverse
+            curvature at the mode, the same for all draws of one posterior; where the
+            model does not know it or has more than 1,024 parameters, none.
+        batch_size : int, default=None
+            Rows from which to estimate the gradient at each draw, by control variates
+            where the posterior has one mode. None takes all rows.
+        n_jobs : int, default=None
+            Threads. The result does not depend on it.
+        **options : dict
+            `c`, `beta`, `form`, `statistic` and `return_floor` of
+            :func:`~skbayes_sg.metrics.kernel_stein_discrepancy`. With `batch_size`,
+            ``statistic="u"`` is free of the errors of the gradients.
+
+        Returns
+        -------
+        ksd : float
+            The discrepancy.
+        floor : float
+            What to expect of as many perfect, independent draws. Only with
+            ``return_floor=True``.
+
+        Examples
+        --------
+        >>> from skbayes_sg import SGLDLogisticRegression
+        >>> from skbayes_sg.datasets import make_logistic
+        >>> X, y = make_logistic(1000, 3, random_state=0)
+        >>> model = SGLDLogisticRegression(random_state=0).fit(X, y)
+        >>> ksd, floor = model.ksd(return_floor=True)
+        >>> ksd < 1.5 * floor
+        True
+        """
+        check_is_fitted(self)
+        check_integer("max_draws", max_draws, at_least=2)
+        model = getattr(self, "_model", None)
+        if model is None:
+            raise ValueError(
+                "ksd() needs the training data, which a saved or copied estimator does "
+                "not carry; call it before, or fit again"
+            )
+        if batch_size is not None:
+            check_integer("batch_size", batch_size, at_least=1)
+            batch_size = min(batch_size, n_rows(model))
+        chosen = self._representative_draws(max_draws)[:, : n_parameters(model)]
+        scores = posterior_scores(
+            model,
+            chosen,
+            self._score_gradient(batch_size),
+            temperature=self._posterior_temperature,
+            n_jobs=n_jobs,
+        )
+        if isinstance(standardize, str):
+            standardize = self._whitening_covariance(standardize)
+        return kernel_stein_discrepancy(
+            chosen, scores, standardize=standardize, n_jobs=n_jobs, **options
+        )
+
+    def summary(self, *, prob=0.94, parameters=None):
+        """Table of the posterior and of how well the chains explored it.
+
+        Warns if the chains disagree or hold few effective draws. R-hat and the
+        effective sample size cannot see the bias of a step size that is too large; see
+        `ksd` for that.
+
+        Parameters
+        ----------
+        prob : float, default=0.94
+            Probability of the highest density interval.
+        parameters : list of str, default=None
+            Names of the parameters to show, None for all.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            One row per parameter: ``mean``, ``sd``, the bounds of the interval
+            (``hdi_3%`` and ``hdi_97%`` by default), effective sample size ``ess``,
+            ``rhat``, and the Monte Carlo error of the mean ``mcse``.
+
+        Examples
+        --------
+        >>> from skbayes_sg import SGLDLogisticRegression
+        >>> from skbayes_sg.datasets import make_logistic
+        >>> X, y = make_logistic(1000, 3, random_state=0)
+        >>> table = SGLDLogisticRegression(random_state=0).fit(X, y).summary()
+        >>> list(table.index)
+        ['x0', 'x1', 'x2', 'intercept']
+        >>> table.loc["x0", ["mean", "sd"]].shape
+        (2,)
+        """
+        check_is_fitted(self)
+        with extra("arviz", "summary()"):
+            import pandas as pd
+            from arviz_stats.base import array_stats
+        check_probability(prob)
+        names, columns = self._choose_parameters(parameters)
+        draws = self.samples_[..., columns].astype(np.float64)
+        weights = np.asarray(self.draw_weights_)
+        mean = np.einsum("d,cdj->j", weights, draws) / len(draws)
+        variance = np.einsum("d,cdj->j", weights, (draws - mean) ** 2) / len(draws)
+        every = self._representative_draws(draws.shape[0] * draws.shape[1])[:, columns]
+        interval = array_stats.hdi(every.astype(np.float64), prob, axis=0)
+        # Kish: draws of unequal weight count for fewer.
+        spread = weights.size * np.sum(weights**2)
+        axes = {"chain_axis": 0, "draw_axis": 1}
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ess = array_stats.ess(draws, **axes) / spread
+            rhat = array_stats.rhat(draws, **axes)
+            mcse = array_stats.mcse(draws, **axes) * np.sqrt(spread)
+        tail = 50 * (1 - prob)
+        table = pd.DataFrame(
+            {
+                "mean": mean,
+                "sd": np.sqrt(variance),
+                f"hdi_{tail:g}%": interval[:, 0],
+                f"hdi_{100 - tail:g}%": interval[:, 1],
+                "ess": np.round(ess),
+                "rhat": np.round(rhat, 3),
+                "mcse": mcse,
+            },
+            index=pd.Index(names, name="parameter"),
+        )
+        warn_of_convergence(names, ess, rhat)
+        return table
+
+    def to_arviz(self):
+        """Return the draws as ArviZ takes them.
+
+        Returns
+        -------
+        data : xarray.DataTree
+            The variable ``theta`` of the group ``posterior`` holds all draws, with the
+            dimensions ``chain``, ``draw`` and ``parameter``; ``weight`` of the group
+            ``sample_stats`` the weights of the draws in averages, all equal unless the
+            step size varied.
+
+        Examples
+        --------
+        >>> from skbayes_sg import SGLDLogisticRegression
+        >>> from skbayes_sg.datasets import make_logistic
+        >>> X, y = make_logistic(1000, 3, random_state=0)
+        >>> data = SGLDLogisticRegression(random_state=0).fit(X, y).to_arviz()
+        >>> dict(data.posterior.sizes)
+        {'chain': 4, 'draw': 1000, 'parameter': 4}
+        """
+        check_is_fitted(self)
+        with extra("arviz", "to_arviz()"):
+            from arviz_base import from_dict
+        shape = self.samples_.shape[:2]
+        return from_dict(
+            {
+                "posterior": {"theta": self.samples_},
+                "sample_stats": {"weight": np.broadcast_to(self.draw_weights_, shape)},
+            },
+            coords={"parameter": self._parameter_names()},
+            dims={"theta": ["parameter"]},
+        )
+
+    def _parameter_names(self):
+        """Return a name for each column of a draw; estimators have better ones."""
+        return [f"theta[{j}]" for j in range(self.samples_.shape[-1])]
+
+    def _choose_parameters(self, parameters):
+        """Return names and columns of the parameters asked for by name."""
+        names = list(self._parameter_names())
+        if parameters is None:
+            return names, np.arange(len(names))
+        column = {name: j for j, name in enumerate(names)}
+        unknown = [name for name in parameters if name not in column]
+        if unknown:
+            raise ValueError(
+                f"parameters={list(parameters)!r} has no {unknown[0]!r}; the names are "
+                f"{names[:10]!r}{' and so on' if len(names) > 10 else ''}"
+            )
+        return list(parameters), np.array([column[name] for name in parameters], int)
+
+    def _representative_draws(self, count):
+        """Return `count` draws or fewer, (count, dim), spread evenly over the weights.
+
+        All of them in their order, if there are no more and their weights are equal.
+        """
+        draws, weights = self._flat_draws(), self._flat_weights()
+        count = min(count, len(draws))
+        # A little more than halves, so that rounding decides no tie.
+        levels = (np.arange(count) + 0.5 + 1e-6) / count
+        return draws[np.searchsorted(np.cumsum(weights), levels)]
+
+    def _score_gradient(self, batch_size):
+        """Return the gradient estimator for `batch_size` rows, None for all rows."""
+        if batch_size is None:
+            return None
+        if is_log_concave(self._model):
+            return ControlVariate(batch_size, self.mode_)
+        return Minibatch(batch_size)
+
+    def _whitening_covariance(self, standardize):
+        if standardize != "auto":
+            raise ValueError(
+                f'standardize={standardize!r} is not allowed; use "auto", True, False '
+                "or a covariance matrix"
+            )
+        model = self._model
+        if n_parameters(model) > MAX_DENSE or not implements(add_hessian, model):
+            return False
+
+        def covariance():
+            root = whitening(curvature_matrix(model, self.mode_))
+            return self._posterior_temperature * root @ root.T
+
+        return self._shared("covariance", covariance)
+
+    def _shared(self, name, compute):
+        """Return ``compute()``, or what it returned to another candidate of a search.
+
+        Only of what depends neither on the step size nor on the length of the chains.
+        """
+        memory = vars(self).get("_memory")  # a dict, set by searches
+        if memory is None:
+            return compute()
+        if name not in memory:
+            memory[name] = compute()
+        return memory[name]
+
+
+def check_probability(prob):
+    """Raise an error unless `prob` is the probability of an interval."""
+    check_number("prob", prob, above=0)
+    if prob >= 1:
+        raise ValueError(f"prob={prob!r} is not allowed; it must be less than 1")
+
+
+def warn_of_convergence(names, ess, rhat):
+    """Warn if the chains disagree or hold few effective draws."""
+    signs = []
+    worst = int(np.argmax(np.where(np.isnan(rhat), np.inf, rhat)))
+    if not rhat[worst] <= MAX_RHAT:
+        signs.append(f"R-hat is {rhat[worst]:.3g} for {names[worst]}")
+    fewest = int(np.argmin(np.where(np.isnan(ess), -np.inf, ess)))
+    if not ess[fewest] >= MIN_ESS:
+        signs.append(f"there are {ess[fewest]:.0f} effective draws of {names[fewest]}")
+    if signs:
+        warnings.warn(
+            f"The chains have not converged: {', and '.join(signs)}. Raise n_draws or "
+            "thin. R-hat and the effective sample size cannot see the bias of a step "
+            "size that is too large; ksd() can, and so can a comparison with half the "
+            "step size.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_step(step_size, limit):
+    """Warn of a step above the limit of stability.
+
+    Where the gradient is bounded, as that of logistic regression is, the chains need
+    not run away, and nothing else would tell.
+    """
+    warnings.warn(
+        f"step_size={step_size:.3g} is above the largest stable one, {limit:.3g} for "
+        "the curvature at the mode. Chains that do not run away are not those of the "
+        "posterior all the same: their draws can be many times too wide. Use step_size="
+        f'{limit / 4:.2g} or less, or step_size="auto".',
+        ConvergenceWarning,
+        stacklevel=5,  # the caller of `fit`
+    )
+
+
+def smallest_ess(draws):
+    """Return the smallest effective sample size of any parameter; NaN without ArviZ.
+
+    Of many parameters, `MAX_ESS_PARAMETERS` evenly spread ones stand for all.
+    """
+    try:
+        from arviz_stats.base import array_stats
+    except ImportError:
+        return np.nan
+    step = -(-draws.shape[-1] // MAX_ESS_PARAMETERS)
+    some = draws[..., ::step].astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(np.min(array_stats.ess(some, chain_axis=0, draw_axis=1)))
+
+
+def last_step(estimator):
+    """Return an estimator, or the last step of a pipeline, and its parameters' prefix.
+
+    Raises a TypeError if it does not sample.
+    """
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        name, estimator = estimator.steps[-1]
+        prefix += f"{name}__"
+    if not isinstance(estimator, DiagnosticsMixin):
+        raise TypeError(
+            f"{estimator!r} draws no samples; an estimator of skbayes_sg is needed, or "
+            "a Pipeline that ends in one"
+        )
+    return estimator, prefix

@@ -1,0 +1,5 @@
+"""Posteriors merged from shards of the data."""
+
+from skbayes_sg.ensemble._consensus import ConsensusClassifier
+
+__all__ = ["ConsensusClassifier"]

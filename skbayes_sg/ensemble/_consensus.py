@@ -1,0 +1,453 @@
+"""Consensus Monte Carlo: shards of the data sampled apart, their draws merged."""
+
+import os
+
+import joblib
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from skbayes_sg.base._saving import VersionedMixin
+from skbayes_sg.inference.control import Control
+from skbayes_sg.inference.moments import Moments
+from skbayes_sg.linear_model._logistic import (
+    SGLDLogisticRegression,
+    SGMCMCLogisticRegression,
+)
+from skbayes_sg.utils._validation import (
+    all_or_nothing,
+    check_integer,
+    check_n_jobs,
+    check_option,
+    check_path,
+    check_sample_weight,
+)
+
+DRAWS_PER_PARAMETER = 10  # at the least, for the inverse of their covariance
+SMALLEST_VARIANCE = 1e-300  # whose inverses can be added up
+
+
+def _of_merged(name):
+    """Return a property: the attribute `name` of the merged estimator."""
+    doc = f"`{name}` of `estimator_`."
+    return property(lambda self: getattr(self.estimator_, name), doc=doc)
+
+
+class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
+    """Classifier for data split over machines, by consensus Monte Carlo.
+
+    Every shard of the data is sampled on its own, with its share of the prior: the
+    prior's density to the power of one over the number of shards. The posterior is
+    proportional to the product of what the shards sample. Draw by draw they are
+    averaged, weighted by the inverse of their covariance in each shard [1]_. That is
+    exact where the shards' posteriors are Gaussian, and good where they are nearly so:
+    give every shard at least a hundred rows per parameter.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        A logistic regression of this package, :class:`SGLDLogisticRegression` by
+        default. Its `prior_variance` is that of the whole; its `schedule` must be
+        constant. With its ``keep="moments"`` the shards' Gaussians are merged, and no
+        draws travel. Scale the columns before, not in each shard.
+    n_shards : int, default=4
+        Shards into which `fit` splits the rows where it gets no `groups`, at random
+        with equal shares of the classes.
+    weighting : {"auto", "dense", "diagonal"}, default="auto"
+        Precision matrices of the shards' draws, or their diagonals only. "auto" is
+        dense where a shard has ten draws per parameter.
+    n_jobs : int, default=None
+        Shards at a time, on any backend of joblib: threads by default, a cluster with
+        ``joblib.parallel_config("dask")``. The draws do not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the split and of the chains. A `random_state` of `estimator` is not
+        used.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        Like `estimator`, fitted with the merged draws: `summary` and all else that it
+        offers but `ksd`, for which it has no data.
+    estimators_ : list of estimator
+        The fitted estimator of each shard, in order.
+    samples_ : ndarray of shape (n_chains, n_draws, dim)
+        Merged draws, where `estimator` keeps draws.
+    coef_, intercept_, coef_std_, intercept_std_ : ndarray
+        Posterior means and standard deviations, as of `estimator`.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where X has string column names.
+
+    References
+    ----------
+    .. [1] S. L. Scott, A. W. Blocker, F. V. Bonassi, H. A. Chipman, E. I. George and
+       R. E. McCulloch, "Bayes and big data: the consensus Monte Carlo algorithm",
+       International Journal of Management Science and Engineering Management 11,
+       2016.
+
+    Examples
+    --------
+    >>> from skbayes_sg import ConsensusClassifier, SGLDLogisticRegression
+    >>> from skbayes_sg.datasets import make_logistic
+    >>> X, y = make_logistic(8000, 3, coef_scales=(1.0,), random_state=0)
+    >>> model = ConsensusClassifier(n_shards=4, random_state=0).fit(X, y)
+    >>> whole = SGLDLogisticRegression(random_state=0).fit(X, y)
+    >>> (abs(model.coef_ - whole.coef_) < 0.2 * whole.coef_std_).all()
+    np.True_
+    """
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        n_shards=4,
+        weighting="auto",
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.n_shards = n_shards
+        self.weighting = weighting
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None, groups=None):
+        """Split the rows, sample every shard and merge the draws.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of the samples' log-likelihoods.
+        groups : array-like of shape (n_samples,), default=None
+            Label of the shard of each row, in place of a random split.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        estimator = self._check_parameters()
+        with all_or_nothing(self):
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                accept_large_sparse=False,
+            )
+            check_classification_targets(y)
+            weights = check_sample_weight(sample_weight, len(y))
+            rng = check_random_state(self.random_state)
+            codes = self._groups(y, groups, rng)
+            rows = [np.flatnonzero(codes == k) for k in range(codes.max() + 1)]
+            shards = (
+                (X[i], y[i], None if weights is None else weights[i]) for i in rows
+            )
+            self._fit_shards(estimator, shards, len(rows), rng)
+        return self
+
+    def fit_shards(self, shards):
+        """Sample shards that are apart already, and merge the draws.
+
+        Parameters
+        ----------
+        shards : sequence
+            Of each shard, either its ``(X, y)`` or ``(X, y, sample_weight)``, or a
+            function without arguments that returns this. It is called where the shard
+            is sampled, so that every machine can read its own files.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Examples
+        --------
+        >>> from skbayes_sg import ConsensusClassifier
+        >>> from skbayes_sg.datasets import make_logistic
+        >>> X, y = make_logistic(3000, 3, random_state=0)
+        >>> shards = [(X[k::3], y[k::3]) for k in range(3)]  # or functions that read
+        >>> ConsensusClassifier(random_state=0).fit_shards(shards).coef_.shape
+        (1, 3)
+        """
+        estimator, shards = self._check_parameters(), list(shards)
+        if not shards:
+            raise ValueError("shards=[] is empty; give one (X, y) or function at least")
+        with all_or_nothing(self):
+            rng = check_random_state(self.random_state)
+            for name in ("n_features_in_", "feature_names_in_"):
+                vars(self).pop(name, None)  # of an earlier fit
+            self._fit_shards(estimator, shards, len(shards), rng)
+        return self
+
+    def _check_parameters(self):
+        check_integer("n_shards", self.n_shards, at_least=1)
+        check_option("weighting", self.weighting, ("auto", "dense", "diagonal"))
+        check_n_jobs(self.n_jobs)
+        estimator = self._estimator()
+        if not isinstance(estimator, SGMCMCLogisticRegression):
+            raise TypeError(
+                f"estimator={estimator!r} cannot be merged; it must be a logistic "
+                "regression of skbayes_sg. Other steps of a pipeline go before the "
+                "ConsensusClassifier"
+            )
+        if estimator.schedule != "constant":
+            raise ValueError(
+                f"estimator__schedule={estimator.schedule!r} weighs draws unequally; "
+                'it must be "constant"'
+            )
+        check_path("checkpoint", estimator.checkpoint)
+        if estimator.checkpoint is not None:
+            check_integer("random_state", self.random_state, at_least=0)
+        return estimator
+
+    def _estimator(self):
+        return SGLDLogisticRegression() if self.estimator is None else self.estimator
+
+    def _groups(self, y, groups, rng):
+        """Return the number of each row's shard, (n_samples,)."""
+        if groups is not None:
+            check_consistent_length(y, groups)
+            return np.unique(column_or_1d(groups), return_inverse=True)[1]
+        classes, counts = np.unique(y, return_counts=True)
+        if counts.min() < self.n_shards:
+            label = classes[np.argmin(counts)]
+            raise ValueError(
+                f"n_shards={self.n_shards} is more than the {counts.min()} sample(s) "
+                f"of class {label!r}; every shard needs all classes, so use fewer"
+            )
+        # Shuffled and sorted by class, rows are dealt like cards.
+        order = rng.permutation(len(y))
+        order = order[np.argsort(y[order], kind="stable")]
+        codes = np.empty(len(y), np.intp)
+        codes[order] = np.arange(len(y)) % self.n_shards
+        return codes
+
+    def _fit_shards(self, estimator, shards, n_shards, rng):
+        vars(self).pop("classes_", None)
+        seeds = rng.randint(2**31, size=n_shards)
+        estimators = [_with_share(estimator, n_shards, seed) for seed in seeds]
+        control = Control()
+        with control.all_or_none():
+            fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(_fit_shard)(*part, number, control)
+                for number, part in enumerate(zip(estimators, shards, strict=True))
+            )
+        _check_agreement(fitted)
+        merged, whole = clone(estimator), vars(self)
+        if estimator.keep == "draws":
+            draws = [shard.samples_ for shard in fitted]
+            merged.samples_ = merge_draws(draws, self.weighting)
+            merged.draw_weights_ = fitted[0].draw_weights_
+        else:
+            moments = [shard.moments_ for shard in fitted]
+            merged.moments_ = merge_moments(moments, self.weighting)
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(fitted[0], name):
+                whole.setdefault(name, getattr(fitted[0], name))
+            if name in whole:
+                setattr(merged, name, whole[name])
+        merged._set_moments()
+        self.estimators_, self.estimator_ = fitted, merged
+
+    def predict(self, X):
+        """Return the most probable class of each sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Class labels.
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    def predict_proba(self, X):
+        """Return class probabilities, averaged over the merged posterior.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+            Probabilities in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(X)
+
+    def predict_proba_samples(self, X):
+        """Return the class probabilities under every merged draw.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_chains, n_draws, n_samples, n_classes)
+            Probabilities in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict_proba_samples(X)
+
+    samples_, coef_, intercept_, coef_std_, intercept_std_ = map(
+        _of_merged,
+        ("samples_", "coef_", "intercept_", "coef_std_", "intercept_std_"),
+    )
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "estimator_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self._estimator()).input_tags
+        return tags
+
+
+def merge_draws(draws, weighting="auto"):
+    """Return the precision-weighted average of the shards' draws.
+
+        theta = (sum_s W_s)^-1 sum_s W_s theta_s,    W_s = Cov(theta_s)^-1
+
+    `draws` holds an array (n_chains, n_draws, dim) of each shard, the result is one
+    more of this shape.
+    """
+    shape, dtype = draws[0].shape, draws[0].dtype
+    draws = [shard.reshape(-1, shape[-1]).astype(np.float64) for shard in draws]
+    _check_spread([shard.var(axis=0) for shard in draws])
+    if not _is_dense(weighting, *draws[0].shape):
+        weights = [1.0 / shard.var(axis=0) for shard in draws]
+        total = sum(w * shard for w, shard in zip(weights, draws, strict=True))
+        merged = total / sum(weights)
+    else:
+        # In units of the average sd: badly scaled columns would spoil the inverses.
+        unit = np.mean([shard.std(axis=0) for shard in draws], axis=0)
+        scaled = [shard / unit for shard in draws]
+        weights = _inverses(np.atleast_2d(np.cov(s, rowvar=False)) for s in scaled)
+        total = sum(shard @ w for w, shard in zip(weights, scaled, strict=True))
+        merged = unit * np.linalg.solve(sum(weights), total.T).T
+    return merged.reshape(shape).astype(dtype)
+
+
+def merge_moments(moments, weighting="auto"):
+    """Return the `Moments` that `merge_draws` would give independent shards' draws.
+
+    Cov(theta) = (sum_s W_s)^-1 (sum_s W_s Cov(theta_s) W_s) (sum_s W_s)^-1
+    """
+    n = moments[0].n_draws * len(moments[0].mean)
+    means, covariances = zip(*(shard.pooled() for shard in moments), strict=True)
+    variances = [c if c.ndim == 1 else np.diagonal(c) for c in covariances]
+    _check_spread(variances)
+    if covariances[0].ndim == 1:
+        if weighting == "dense":
+            raise ValueError(
+                'weighting="dense" needs covariances, which keep="variances" of the '
+                'estimator does not have; use weighting="diagonal" or keep="moments"'
+            )
+        weights = [1.0 / v for v in variances]
+        mean = sum(w * m for w, m in zip(weights, means, strict=True)) / sum(weights)
+        return Moments(moments[0].n_draws, mean[None], 1.0 / sum(weights)[None])
+    unit = np.mean(np.sqrt(variances), axis=0)
+    scaled = [c / np.outer(unit, unit) for c in covariances]
+    if _is_dense(weighting, n, unit.size):
+        weights = _inverses(scaled)
+    else:
+        weights = [np.diag(1.0 / np.diagonal(c)) for c in scaled]
+    root = np.linalg.inv(sum(weights))
+    mean = root @ sum(w @ (m / unit) for w, m in zip(weights, means, strict=True))
+    inner = sum(w @ c @ w for w, c in zip(weights, scaled, strict=True))
+    covariance = np.outer(unit, unit) * (root @ inner @ root)
+    return Moments(moments[0].n_draws, (unit * mean)[None], covariance[None])
+
+
+def _check_spread(variances):
+    """Raise a ValueError if a parameter of a shard does not vary: it has no weight."""
+    for number, shard in enumerate(variances):
+        if not np.all(shard > SMALLEST_VARIANCE):
+            raise ValueError(
+                f"the draws of shard {number} do not vary, so they cannot be weighted; "
+                "raise n_draws, or the step_size"
+            )
+
+
+def _inverses(covariances):
+    """Return the inverse of each shard's; a ValueError where rounding leaves none."""
+    for number, c in enumerate(covariances := list(covariances)):
+        smallest, largest = np.linalg.eigvalsh(c)[[0, -1]]
+        if not smallest > len(c) * np.finfo(np.float64).eps * largest:
+            raise ValueError(
+                f"the draws of shard {number} vary in fewer directions than they have "
+                'parameters; raise n_draws, or use weighting="diagonal"'
+            )
+    return [np.linalg.inv(c) for c in covariances]
+
+
+def _is_dense(weighting, n, dim):
+    """Whether n draws of dim parameters are weighted by precision matrices."""
+    if weighting == "dense" and n <= dim:
+        raise ValueError(
+            f'weighting="dense" needs more draws than the {dim} parameters, not {n}; '
+            'raise n_draws or use "diagonal"'
+        )
+    many = n >= DRAWS_PER_PARAMETER * dim
+    return many if weighting == "auto" else weighting == "dense"
+
+
+def _with_share(estimator, n_shards, seed):
+    """Return a clone whose prior is that of `estimator` to the power 1/n_shards."""
+    return clone(estimator).set_params(
+        prior_variance=n_shards * estimator.prior_variance, random_state=int(seed)
+    )
+
+
+def _fit_shard(estimator, shard, number, control):
+    """Fit one shard, and forget its data."""
+    if estimator.checkpoint is not None:
+        folder = os.path.join(estimator.checkpoint, f"shard-{number}")
+        estimator.set_params(checkpoint=folder)
+    try:
+        # Its chains stay where the data are.
+        with joblib.parallel_config("threading"), control.task(number):
+            estimator.fit(*(shard() if callable(shard) else shard))
+    except Exception as error:
+        error.add_note(f"This was shard {number}.")
+        raise
+    for name in [name for name in vars(estimator) if name.startswith("_")]:
+        delattr(estimator, name)
+    return estimator
+
+
+def _check_agreement(fitted):
+    """Raise a ValueError unless all shards have the same classes and columns."""
+    for name in ("classes_", "n_features_in_", "feature_names_in_"):
+        first, *others = (getattr(shard, name, None) for shard in fitted)
+        for number, other in enumerate(others, start=1):
+            if not np.array_equal(first, other):
+                raise ValueError(
+                    f"shards disagree: {name} is {first!r} in shard 0 and {other!r} in "
+                    f"shard {number}; every shard needs the same"
+                )

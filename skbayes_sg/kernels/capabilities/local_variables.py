@@ -1,0 +1,39 @@
+"""Local variables: unknowns of single rows, drawn before a gradient is computed.
+
+Topics of words and paths of particles are such variables: given theta they are drawn
+for the rows of a minibatch alone, and the gradient is the one given both.
+"""
+
+from skbayes_sg.kernels.generic import helper, implements, kernel_op
+from skbayes_sg.kernels.protocol.model import add_gradient
+
+
+@kernel_op
+def draw_local(model, work, theta, idx, rng):
+    """Draw the local variables of the rows in `idx` given theta, into `work`.
+
+    The default does nothing.
+    """
+
+
+@helper
+def add_fresh_gradient(model, work, theta, idx, scale, rng, out):
+    """Draw the local variables of rows, and add their gradient as `add_gradient` does.
+
+    Every estimator that adds gradients of fresh rows calls it.
+    """
+    draw_local(model, work, theta, idx, rng)
+    add_gradient(model, work, theta, idx, scale, out)
+
+
+def check_no_local_variables(gradient, model):
+    """Raise a ValueError if an estimator of differences meets local variables.
+
+    Two gradients with local variables of their own differ by more than either.
+    """
+    if implements(draw_local, model):
+        raise ValueError(
+            f"{type(gradient).__name__} takes differences of gradients, but "
+            f"{type(model).__name__} draws local variables for each of them; use "
+            '"minibatch" or "full"'
+        )

@@ -1,0 +1,1 @@
+"""Random normals, exponentials and small linear algebra."""

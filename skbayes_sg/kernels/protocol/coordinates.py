@@ -1,0 +1,41 @@
+"""Coordinates: theta = center + L position, a constant preconditioner L L'."""
+
+from skbayes_sg.kernels.generic import kernel_op, missing, python_op
+
+
+# Inside the loop
+@kernel_op
+def to_theta(coordinates, position, out):
+    """Write theta = center + L position to `out`."""
+    raise NotImplementedError
+
+
+@kernel_op
+def pull_back(coordinates, g, out):
+    """Write L' g, the gradient with respect to the position, to `out`."""
+    raise NotImplementedError
+
+
+@kernel_op
+def push_forward(coordinates, vector, out):
+    """Write L `vector`, the change of theta with the position, to `out`."""
+    raise NotImplementedError
+
+
+# Outside the loop, Python only
+@python_op
+def pull_back_rows(coordinates, g):
+    """Return L' g of each row of (n, d) `g`."""
+    raise missing(pull_back_rows, coordinates)
+
+
+@python_op
+def to_position(coordinates, theta):
+    """Return the position of `theta`, the inverse of `to_theta`."""
+    raise missing(to_position, coordinates)
+
+
+@python_op
+def position_scale(coordinates, theta_scale):
+    """Return the sds of the position where those of theta are `theta_scale`."""
+    raise missing(position_scale, coordinates)

@@ -1,0 +1,108 @@
+"""Samplers: how a position moves, and what is known of their steps."""
+
+from skbayes_sg.kernels.generic import kernel_op, missing, python_op
+
+
+# Inside the loop
+@kernel_op
+def step(sampler, state, target, h, rng):
+    """Move ``state.position`` by one iteration of step size h, in place."""
+    raise NotImplementedError
+
+
+@kernel_op
+def catch_up(sampler, state, target, rng):
+    """Bring all of ``state.position`` up to date before it is read.
+
+    The default does nothing; it is for samplers that move parts of it late.
+    """
+
+
+# Outside the loop, Python only
+@python_op
+def init_state(sampler, position, rng):
+    """Allocate a chain's state; its field ``position`` is a copy of `position`."""
+    raise missing(init_state, sampler)
+
+
+@python_op
+def suited_to(sampler, model):
+    """Return the sampler with what it needs to know of the model's layout."""
+    return sampler
+
+
+@python_op
+def check_parts(sampler, model, gradient, coordinates):
+    """Raise a ValueError where the sampler cannot work with the other parts."""
+
+
+@python_op
+def takes_estimates(sampler):
+    """Whether the sampler works with noisy gradients; Metropolis samplers do not."""
+    return True
+
+
+@python_op
+def preconditioner_of(sampler):
+    """Return the name of the preconditioner that suits the sampler."""
+    return "auto"
+
+
+@python_op
+def friction_of(sampler):
+    """Return the friction of a sampler with momentum, 1 for all others."""
+    return 1.0
+
+
+@python_op
+def with_friction(sampler, friction):
+    """Return the sampler with this friction, if it has any."""
+    return sampler
+
+
+@python_op
+def stable_step(sampler):
+    """Return the largest step size that is stable where the curvature is 1."""
+    raise missing(stable_step, sampler)
+
+
+@python_op
+def accurate_step(sampler, noise, tolerance):
+    """Return the step size to use where the curvature is 1.
+
+    The largest one whose stationary variance is within a factor of 1 + `tolerance` of
+    the truth, given gradient estimates of variance `noise`, and well inside the
+    sampler's stability limit. `noise` is one number, or one for each coordinate, (d,).
+    """
+    raise missing(accurate_step, sampler)
+
+
+@python_op
+def with_noise_absorbed(sampler, h, noise):
+    """Return the sampler that, on exact gradients, behaves like this one on noisy ones.
+
+    The sampler itself, unless its friction adapts to gradient noise. `noise` is the
+    mean of the gradient's variances over the coordinates.
+    """
+    return sampler
+
+
+@python_op
+def curvature_exponent(sampler):
+    """Return p such that step sizes scale with the curvature to the power of -p.
+
+    One for diffusions of the position; a half for samplers with momentum.
+    """
+    return 1.0
+
+
+@python_op
+def relaxation(sampler, h):
+    """Return the iterations in which autocorrelation falls by e, at curvature 1."""
+    raise missing(relaxation, sampler)
+
+
+@python_op
+def sampler_stats(sampler, state):
+    """Return a dict of what a finished chain reports, its acceptance for instance."""
+    return {}

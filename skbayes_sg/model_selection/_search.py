@@ -1,0 +1,603 @@
+"""Step sizes and other settings of a sampler, chosen by kernel Stein discrepancy."""
+
+import math
+import time
+import warnings
+from numbers import Integral, Real
+
+import joblib
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import check_random_state, get_tags, indexable
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from skbayes_sg.base._diagnostics import last_step, smallest_ess
+from skbayes_sg.inference.control import Control
+from skbayes_sg.inference.divergence import DivergenceError
+from skbayes_sg.utils._validation import (
+    all_or_nothing,
+    check_auto,
+    check_integer,
+    check_n_jobs,
+    check_option,
+)
+
+# Times the automatic step size: from slow mixing to where chains are biased or diverge.
+DEFAULT_GRID = 2.0 ** np.arange(-5, 5)
+BURN_IN_SHARE = 0.1  # of the kept iterations, where burn_in="auto"
+# Halving: a third goes on to the next rung, with four times the iterations, until so
+# many are left for the full length. For 20 candidates that costs 5 full runs, not 20.
+KEEP, GROWTH, FINALISTS = 3, 4, 2
+MIN_ITER = 10
+
+
+def _has(name):
+    """Return a check that the best estimator, or the one to fit, has `name`."""
+
+    def check(search):
+        if hasattr(search, "best_estimator_"):
+            getattr(search.best_estimator_, name)
+        elif not search.refit:
+            raise AttributeError(f"{name} needs a search with refit=True")
+        else:
+            getattr(search.estimator, name)
+        return True
+
+    return check
+
+
+def _delegate(name, returns):
+    """Return a method that calls `name` of the best estimator."""
+
+    def method(self, X, **params):
+        check_is_fitted(self)
+        return getattr(self.best_estimator_, name)(X, **params)
+
+    method.__name__ = name
+    method.__doc__ = f"""Call `{name}` of the best estimator.
+
+        Parameters
+        ----------
+        X : {{array-like, sparse matrix}} of shape (n_samples, n_features)
+            Samples.
+        **params : dict
+            Further arguments of the estimator's method.
+
+        Returns
+        -------
+        {returns}
+        """
+    return available_if(_has(name))(method)
+
+
+class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
+    """Choose the step size, and more, by kernel Stein discrepancy (KSD).
+
+    The counterpart of :class:`~sklearn.model_selection.GridSearchCV` for samplers.
+    Every candidate samples the posterior given all of the data, for the same number of
+    iterations, and the draws that represent this posterior best win. A small step
+    explores too little in that time, a large one is biased: the discrepancy sees both.
+    Held-out data play no part; the prior is not tuned.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An estimator of this package, or a :class:`~sklearn.pipeline.Pipeline` that ends
+        in one. It must keep its draws. Its `checkpoint` is that of the refit.
+    param_grid : dict or list of dict, default=None
+        Candidates, as for :class:`~sklearn.model_selection.GridSearchCV`: parameter
+        names, ``"step__step_size"`` for the step of a pipeline, and lists of values.
+        None tries ten step sizes, from a 32nd to 16 times the automatic one.
+    strategy : {"grid", "halving"}, default="grid"
+        "grid" samples every candidate for the full length. "halving" samples all of
+        them briefly, the best third four times as long, and so on: the last two get
+        the full length.
+    n_iter : int, default=None
+        Iterations of each chain after burn-in. None is ``n_draws * thin`` of the
+        estimator; where `thin` is "auto", as many as it makes with the automatic step
+        size, for which it is fitted once. No more than `n_draws` draws are kept of
+        them. Burn-in comes on top: as set, or a tenth where it is "auto".
+    ksd_params : dict, default=None
+        Arguments of the estimator's `ksd`, for instance ``{"batch_size": 1000}`` to
+        estimate gradients instead of computing them from all rows. Their errors may
+        make ``statistic="u"`` negative, most of all for the widest draws, which would
+        win: leave it at "v", to which they add.
+    n_jobs : int, default=None
+        Candidates at a time, on any backend of joblib. The results do not depend on
+        it.
+    refit : bool or callable, default=True
+        Fit an estimator with the best parameters and its own `n_draws`, `thin` and
+        `burn_in`. A callable takes `cv_results_` and returns the index of the best
+        candidate.
+    error_score : "raise" or number, default=np.nan
+        Score of a candidate that diverges or fails. It ranks last whatever its score.
+        Where all of them do, the error of the first is raised.
+    verbose : int, default=0
+        1 tells how many candidates are sampled, 2 each result.
+    random_state : int, RandomState instance or None, default=None
+        Seed of every `random_state` of the estimator that is None. All candidates share
+        one, the refit has another.
+
+    Attributes
+    ----------
+    cv_results_ : dict of ndarray of shape (n_candidates,)
+        Ready for :class:`pandas.DataFrame`. ``params`` and ``param_*`` are the
+        candidates; ``ksd``, ``ksd_floor`` (see :func:`~skbayes_sg.metrics.ksd_floor`)
+        and ``ess``, the smallest effective sample size of any parameter (NaN unless
+        arviz-stats is there: ``pip install arviz-stats``), belong to the longest run
+        of each; ``status`` is "ok", "diverged" or "failed"; ``iter`` the last rung of
+        halving that it reached, from 0; ``n_iter``, ``mean_fit_time`` and
+        ``mean_score_time`` are the iterations of each chain and the seconds of all its
+        runs. ``mean_test_score`` is minus `ksd`, so that greater is better,
+        ``rank_test_score`` its rank among those that reached the same rung. The other
+        names of GridSearchCV are there too, for one split.
+    best_index_ : int
+        Index of the best candidate.
+    best_params_ : dict
+        Its parameters.
+    best_score_ : float
+        Its score, minus the discrepancy. Not available if `refit` is a callable.
+    best_estimator_ : estimator
+        Fitted with the best parameters. Only if `refit` is not False.
+    refit_time_ : float
+        Seconds of that fit.
+    n_candidates_ : int
+        Number of candidates.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, where X has string column names.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels of a classifier.
+
+    See Also
+    --------
+    KSDSearchDisplay : Picture of the results.
+
+    References
+    ----------
+    .. [1] J. Coullon, L. South and C. Nemeth, "Efficient and generalizable tuning
+       strategies for stochastic gradient MCMC", Statistics and Computing 33, 2023.
+
+    Examples
+    --------
+    >>> from skbayes_sg import KSDStepSizeSearch, SGLDLogisticRegression
+    >>> from skbayes_sg.datasets import make_logistic
+    >>> X, y = make_logistic(1000, 3, random_state=0)
+    >>> search = KSDStepSizeSearch(
+    ...     SGLDLogisticRegression(sampler="sgld", n_draws=200),
+    ...     {"step_size": [0.01, 0.3, 3.5]},
+    ...     random_state=0,
+    ... ).fit(X, y)
+    >>> search.best_params_
+    {'step_size': 0.3}
+    >>> search.predict_proba(X[:2]).shape
+    (2, 2)
+    """
+
+    def __init__(
+        self,
+        estimator,
+        param_grid=None,
+        *,
+        strategy="grid",
+        n_iter=None,
+        ksd_params=None,
+        n_jobs=None,
+        refit=True,
+        error_score=np.nan,
+        verbose=0,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.strategy = strategy
+        self.n_iter = n_iter
+        self.ksd_params = ksd_params
+        self.n_jobs = n_jobs
+        self.refit = refit
+        self.error_score = error_score
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X, y=None, **params):
+        """Sample with every candidate, and fit the best.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,), default=None
+            Targets.
+        **params : dict
+            Arguments of the estimator's `fit`, such as `sample_weight`.
+
+        Returns
+        -------
+        self : object
+            The fitted search.
+        """
+        self._check_parameters()
+        with all_or_nothing(self):
+            X, y = indexable(X, y)
+            if params and get_config()["enable_metadata_routing"]:
+                params = process_routing(self, "fit", **params).estimator.fit
+            seeds = check_random_state(self.random_state).randint(2**31, size=2)
+            seed, refit_seed = seeds.tolist()
+            base = _seeded(self.estimator, seed)
+            last, prefix = last_step(base)
+            if last.checkpoint is not None:  # candidates would overwrite one another's
+                base.set_params(**{f"{prefix}checkpoint": None})
+            candidates, n_iter = self._plan(base, X, y, params)
+            self.n_candidates_ = len(candidates)
+            self.cv_results_ = self._run(base, candidates, n_iter, X, y, params)
+            self._choose(candidates)
+            if self.refit is not False:
+                best = _seeded(self.estimator, refit_seed)
+                best.set_params(**clone(self.best_params_, safe=False))
+                start = time.perf_counter()
+                self.best_estimator_ = best.fit(X, y, **params)
+                self.refit_time_ = time.perf_counter() - start
+        return self
+
+    def _check_parameters(self):
+        check_option("strategy", self.strategy, ("grid", "halving"))
+        if self.n_iter is not None:
+            check_integer("n_iter", self.n_iter, at_least=MIN_ITER)
+        check_n_jobs(self.n_jobs)
+        if not (isinstance(self.refit, bool | np.bool_) or callable(self.refit)):
+            raise TypeError(f"refit={self.refit!r} must be True, False or a callable")
+        if self.error_score != "raise" and not isinstance(self.error_score, Real):
+            raise TypeError(
+                f'error_score={self.error_score!r} must be "raise" or a number'
+            )
+        if not isinstance(self.verbose, bool):
+            check_integer("verbose", self.verbose, at_least=0)
+        if not (self.ksd_params is None or isinstance(self.ksd_params, dict)):
+            raise TypeError(f"ksd_params={self.ksd_params!r} must be None or a dict")
+        check_integer("max_draws", self._ksd_params["max_draws"], at_least=2)
+        last, _ = last_step(self.estimator)
+        if last.keep != "draws":
+            raise ValueError(
+                f"keep={last.keep!r} of the estimator leaves no draws to compare; use "
+                'keep="draws" in a search, and what you like in a fit with the result'
+            )
+        check_integer("n_draws", last.n_draws, at_least=1)
+        check_auto("thin", last.thin, check_integer, at_least=1)
+        check_auto("burn_in", last.burn_in, check_integer, at_least=0)
+
+    @property
+    def _ksd_params(self):
+        return {"max_draws": 1000, **(self.ksd_params or {})}
+
+    def _plan(self, base, X, y, params):
+        """Return the candidates, and the iterations of each after burn-in."""
+        last, prefix = last_step(base)
+        candidates, n_iter = None, self.n_iter
+        if self.param_grid is not None:
+            candidates = list(ParameterGrid(self.param_grid))
+            if not candidates:
+                raise ValueError(
+                    f"param_grid={self.param_grid!r} holds no candidate; give one or "
+                    "more, or None"
+                )
+        if n_iter is None and last.thin != "auto":
+            n_iter = last.n_draws * last.thin
+        if candidates is not None and n_iter is not None:
+            return candidates, n_iter
+        # As long as the candidates, for the automatic step depends on the length.
+        length = {} if n_iter is None else _length(base, n_iter, 1.0)
+        automatic = {f"{prefix}step_size": "auto"}
+        if candidates is None:
+            pilot = clone(base).set_params(**length, **automatic).fit(X, y, **params)
+            last, _ = last_step(pilot)
+            steps = (last.step_size_ * DEFAULT_GRID).tolist()
+            candidates = [{f"{prefix}step_size": h} for h in steps]
+            return candidates, n_iter or last.n_draws * last.thin_
+        for candidate in candidates:  # the first that does not fail tells the length
+            pilot = clone(base)
+            try:
+                pilot.set_params(**{**clone(candidate, safe=False), **automatic})
+                last, _ = last_step(pilot.fit(X, y, **params))
+                return candidates, last.n_draws * last.thin_
+            except Exception:
+                if isinstance(self.error_score, str):
+                    raise
+        return candidates, last.n_draws
+
+    def _run(self, base, candidates, n_iter, X, y, params):
+        """Sample rung by rung; return `cv_results_`."""
+        rows = [{} for _ in candidates]
+        running = list(range(len(candidates)))
+        groups = _groups(candidates, f"{last_step(base)[1]}step_size")
+        memories = {group: {} for group in groups}
+        control = Control()
+        with control.all_or_none(), Parallel(n_jobs=self.n_jobs) as parallel:
+            for rung, (size, share) in enumerate(self._rungs(len(candidates))):
+                running = sorted(running, key=lambda i: rows[i].get("ksd", 0))[:size]
+                length = _length(base, n_iter, share)
+                if self.verbose:
+                    print(f"Sampling {len(running)} candidates: {length}", flush=True)
+                for some in _waves(running, groups) if rung == 0 else [running]:
+                    results = parallel(
+                        delayed(_evaluate)(
+                            base,
+                            length,
+                            candidates[i],
+                            memories[groups[i]],
+                            X,
+                            y,
+                            params,
+                            _score_params(self._ksd_params, share),
+                            self.error_score,
+                            self.verbose,
+                            control,
+                        )
+                        for i in some
+                    )
+                    for i, (result, memory) in zip(some, results, strict=True):
+                        for name in ("fit_time", "score_time", "n_iter"):
+                            result[name] += rows[i].get(name, 0)
+                        rows[i] = {**result, "iter": rung}
+                        memories[groups[i]].update(memory)
+                running = [i for i in running if rows[i]["status"] == "ok"]
+        _report_failures(rows)
+        return _format_results(candidates, rows, self.error_score)
+
+    def _rungs(self, n_candidates):
+        """Return the candidates and the share of the full length of each rung."""
+        sizes = [n_candidates]
+        while self.strategy == "halving" and sizes[-1] > FINALISTS:
+            sizes.append(max(FINALISTS, round(sizes[-1] / KEEP)))
+        return [(n, GROWTH ** (k + 1.0 - len(sizes))) for k, n in enumerate(sizes)]
+
+    def _choose(self, candidates):
+        results = self.cv_results_
+        if callable(self.refit):
+            index = self.refit(results)
+            if not isinstance(index, Integral) or not 0 <= index < len(candidates):
+                raise ValueError(
+                    f"refit returned {index!r}; it must return the index of one of the "
+                    f"{len(candidates)} candidates"
+                )
+        else:
+            index = results["rank_test_score"].argmin()
+            self.best_score_ = float(results["mean_test_score"][index])
+        self.best_index_ = int(index)
+        self.best_params_ = candidates[self.best_index_]
+
+    predict = _delegate("predict", "y : ndarray of shape (n_samples,)")
+    predict_proba = _delegate(
+        "predict_proba", "proba : ndarray of shape (n_samples, n_classes)"
+    )
+    predict_log_proba = _delegate(
+        "predict_log_proba", "log_proba : ndarray of shape (n_samples, n_classes)"
+    )
+    predict_proba_samples = _delegate(
+        "predict_proba_samples",
+        "proba : ndarray of shape (n_chains, n_draws, n_samples, n_classes)",
+    )
+    decision_function = _delegate(
+        "decision_function", "decision : ndarray of shape (n_samples,)"
+    )
+    transform = _delegate(
+        "transform", "X_new : ndarray of shape (n_samples, n_components)"
+    )
+
+    @available_if(_has("score"))
+    def score(self, X, y=None, **params):
+        """Call `score` of the best estimator.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        y : array-like of shape (n_samples,), default=None
+            Targets.
+        **params : dict
+            Further arguments of the estimator's method.
+
+        Returns
+        -------
+        score : float
+            Of predictions, as the estimator defines it.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.score(X, y, **params)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "cv_results_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        of_estimator = get_tags(self.estimator)
+        tags.estimator_type = of_estimator.estimator_type
+        tags.classifier_tags = of_estimator.classifier_tags
+        tags.regressor_tags = of_estimator.regressor_tags
+        tags.input_tags = of_estimator.input_tags
+        return tags
+
+    def get_metadata_routing(self):
+        """Return where the arguments of `fit` go: to the estimator's `fit`.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            As :class:`~sklearn.utils.metadata_routing.MetadataRouter`.
+        """
+        return MetadataRouter(owner=self).add(
+            estimator=self.estimator,
+            method_mapping=MethodMapping().add(caller="fit", callee="fit"),
+        )
+
+    def _of_best(self, name):
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError(f"{type(self).__name__} has no {name} before a refit")
+        return getattr(self.best_estimator_, name)
+
+    @property
+    def n_features_in_(self):
+        """Number of features."""
+        return self._of_best("n_features_in_")
+
+    @property
+    def feature_names_in_(self):
+        """Names of the features."""
+        return self._of_best("feature_names_in_")
+
+    @property
+    def classes_(self):
+        """Class labels."""
+        return self._of_best("classes_")
+
+
+def _seeded(estimator, seed):
+    """Return a clone in which each `random_state` that is None is `seed`."""
+    estimator = clone(estimator)
+    unset = [
+        name
+        for name, value in estimator.get_params().items()
+        if name.split("__")[-1] == "random_state" and value is None
+    ]
+    return estimator.set_params(**dict.fromkeys(unset, seed))
+
+
+def _groups(candidates, step_size):
+    """Return a key for each candidate, equal where they differ in `step_size` only."""
+    keys = []
+    for candidate in candidates:
+        rest = {name: candidate[name] for name in candidate if name != step_size}
+        try:
+            keys.append(joblib.hash(rest))
+        except Exception:  # of a value that cannot be pickled
+            keys.append(len(keys))
+    return keys
+
+
+def _waves(running, groups):
+    """Return the first candidates of all groups, and those that build on them."""
+    first = {groups[i]: i for i in reversed(running)}
+    leaders = [i for i in running if first[groups[i]] == i]
+    return [leaders, [i for i in running if first[groups[i]] != i]]
+
+
+def _length(estimator, n_iter, share):
+    """Return the parameters that make chains `share` as long as those to choose for."""
+    last, prefix = last_step(estimator)
+    burn_in = BURN_IN_SHARE * n_iter if last.burn_in == "auto" else last.burn_in
+    kept = max(math.ceil(share * n_iter), min(n_iter, MIN_ITER))
+    thin = math.ceil(kept / last.n_draws)
+    burn_in = math.ceil(share * burn_in)
+    lengths = {"n_draws": kept // thin, "thin": thin, "burn_in": burn_in}
+    return {prefix + name: value for name, value in lengths.items()}
+
+
+def _score_params(ksd_params, share):
+    """Return the arguments of `ksd` in a rung: as its time, its draws shrink."""
+    max_draws = max(2, math.ceil(share * ksd_params["max_draws"]))
+    return {**ksd_params, "max_draws": max_draws, "return_floor": True}
+
+
+def _evaluate(
+    base,
+    length,
+    candidate,
+    memory,
+    X,
+    y,
+    params,
+    ksd_params,
+    error_score,
+    verbose,
+    control,
+):
+    """Sample with one candidate; return its results and what others may share."""
+    estimator = clone(base).set_params(**length)
+    result = {"status": "ok", "ksd": np.nan, "ksd_floor": np.nan, "ess": np.nan}
+    result.update(error=None, n_iter=0, score_time=0.0)
+    start = time.perf_counter()
+    try:
+        estimator.set_params(**clone(candidate, safe=False))
+        last, _ = last_step(estimator)
+        last._memory = memory
+        # Its chains stay where the data are.
+        with joblib.parallel_config("threading"), control.task(id(estimator)):
+            estimator.fit(X, y, **params)
+        result["fit_time"] = time.perf_counter() - start
+        result["n_iter"] = last.n_iter_
+        result["ksd"], result["ksd_floor"] = last.ksd(**ksd_params)
+        result["ess"] = smallest_ess(last.samples_)
+        result["score_time"] = time.perf_counter() - start - result["fit_time"]
+    except Exception as error:
+        if isinstance(error_score, str):
+            raise
+        diverged = isinstance(error, DivergenceError)
+        result["status"] = "diverged" if diverged else "failed"
+        result["error"] = error
+        result.setdefault("fit_time", time.perf_counter() - start)
+    if verbose > 1:
+        outcome = result["error"] or f"ksd={result['ksd']:.4g}"
+        print(f"{candidate}: {outcome}, {result['fit_time']:.1f} s", flush=True)
+    return result, memory
+
+
+def _report_failures(rows):
+    """Warn of failures, but not of divergence: a search for the limit meets it."""
+    if all(row["status"] != "ok" for row in rows):
+        error = rows[0]["error"]
+        error.add_note(f"All {len(rows)} candidates failed, the first one so.")
+        raise error
+    failed = [row["error"] for row in rows if row["status"] == "failed"]
+    if failed:
+        warnings.warn(
+            f"{len(failed)} of {len(rows)} candidates failed and rank last. The first "
+            f"error is {failed[0]!r}",
+            FitFailedWarning,
+            stacklevel=4,
+        )
+
+
+def _format_results(candidates, rows, error_score):
+    results = {
+        name: np.array([row[name] for row in rows])
+        for name in ("ksd", "ksd_floor", "ess", "n_iter", "iter", "status")
+    }
+    ok = results["status"] == "ok"
+    results["status"] = results["status"].astype(object)
+    for name in ("fit_time", "score_time"):
+        results[f"mean_{name}"] = np.array([row[name] for row in rows])
+        results[f"std_{name}"] = np.zeros(len(rows))
+    names = dict.fromkeys(name for candidate in candidates for name in candidate)
+    for name in names:
+        results[f"param_{name}"] = _masked(name, candidates)
+    results["params"] = candidates
+    score = np.where(ok, -results["ksd"], error_score)
+    for name in ("split0_test_score", "mean_test_score"):
+        results[name] = score
+    results["std_test_score"] = np.where(ok, 0.0, np.nan)
+    # Those of a later rung are better, failures are worse than all.
+    rung, ksd = np.where(ok, results["iter"], -1), np.where(ok, results["ksd"], 0.0)
+    better = (rung[:, None] < rung) | ((rung[:, None] == rung) & (ksd[:, None] > ksd))
+    results["rank_test_score"] = 1 + better.sum(axis=1).astype(np.int32)
+    return results
+
+
+def _masked(name, candidates):
+    """Return the values of one parameter, masked where a candidate has none."""
+    values = {i: c[name] for i, c in enumerate(candidates) if name in c}
+    numeric = all(isinstance(value, Real) for value in values.values())
+    dtype = np.array(list(values.values())).dtype if numeric else object
+    column = np.ma.masked_all(len(candidates), dtype)
+    for i, value in values.items():
+        column[i] = value
+    return column

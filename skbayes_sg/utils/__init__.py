@@ -1,0 +1,1 @@
+"""Validation of input, labels, optional imports."""
