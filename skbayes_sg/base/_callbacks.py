@@ -1,7 +1,5 @@
 """scikit-learn's callbacks during `fit`, where it has them: from 1.9 on."""
 
-from skbayes_sg.inference.progress import Bar
-
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:
@@ -18,20 +16,15 @@ N_TASKS = 100  # parts of a fit after which callbacks are asked
 
 
 class FitTasks:
-    """Tell callbacks how far a fit is; a true answer of theirs ends it early.
-
-    `bar` shows the same to whoever watches, if the fit is verbose.
-    """
+    """Tell callbacks how far a fit is; a true answer of theirs ends it early."""
 
     def __init__(self, estimator):
         self.estimator, self.count, self.root = estimator, 0, None
-        self.bar = Bar(bool(estimator.verbose))
-        if hasattr(estimator, "_init_callback_context"):
+        if hasattr(type(estimator), "_init_callback_context"):
             self.root = estimator._init_callback_context(max_subtasks=N_TASKS)
 
     def __enter__(self):
         """Begin the fit."""
-        self.bar.__enter__()
         if self.root is not None:
             self.root.call_on_fit_task_begin(estimator=self.estimator)
         return self
@@ -48,6 +41,5 @@ class FitTasks:
 
     def __exit__(self, kind, *error):
         """End the fit, if it did not fail."""
-        self.bar.__exit__()
         if self.root is not None and kind is None:
             self.root.call_on_fit_task_end(estimator=self.estimator)

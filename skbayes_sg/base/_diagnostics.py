@@ -1,7 +1,5 @@
 """How far to trust the draws of a fitted estimator."""
 
-import warnings
-
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
@@ -9,14 +7,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
 from skbayes_sg.inference.exploration.unimodal import MAX_DENSE
+from skbayes_sg.inference.fitting import remembered
 from skbayes_sg.inference.scores import posterior_scores
 from skbayes_sg.kernels.capabilities.curvature import add_hessian
 from skbayes_sg.kernels.generic import implements
 from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
-from skbayes_sg.kernels.protocol.model import is_log_concave, n_parameters, n_rows
+from skbayes_sg.kernels.protocol.model import (
+    is_log_concave,
+    n_parameters,
+    n_rows,
+    theta_of,
+)
 from skbayes_sg.metrics import kernel_stein_discrepancy
 from skbayes_sg.utils._extras import extra
 from skbayes_sg.utils._validation import check_integer, check_number
+from skbayes_sg.utils._warnings import warn_user
 
 MAX_RHAT = 1.05
 MIN_ESS = 100.0
@@ -90,18 +95,15 @@ class DiagnosticsMixin:
         if batch_size is not None:
             check_integer("batch_size", batch_size, at_least=1)
             batch_size = min(batch_size, n_rows(model))
-        chosen = self._representative_draws(max_draws)[:, : n_parameters(model)]
+        chosen = self._representative_draws(max_draws)
         scores = posterior_scores(
-            model,
-            chosen,
-            self._score_gradient(batch_size),
-            temperature=self._posterior_temperature,
-            n_jobs=n_jobs,
+            model, chosen, self._score_gradient(batch_size), n_jobs=n_jobs
         )
         if isinstance(standardize, str):
             standardize = self._whitening_covariance(standardize)
+        thetas = np.stack([theta_of(model, draw) for draw in chosen])
         return kernel_stein_discrepancy(
-            chosen, scores, standardize=standardize, n_jobs=n_jobs, **options
+            thetas, scores, standardize=standardize, n_jobs=n_jobs, **options
         )
 
     def summary(self, *, prob=0.94, parameters=None):
@@ -253,21 +255,9 @@ class DiagnosticsMixin:
 
         def covariance():
             root = whitening(curvature_matrix(model, self.mode_))
-            return self._posterior_temperature * root @ root.T
+            return root @ root.T
 
-        return self._shared("covariance", covariance)
-
-    def _shared(self, name, compute):
-        """Return ``compute()``, or what it returned to another candidate of a search.
-
-        Only of what depends neither on the step size nor on the length of the chains.
-        """
-        memory = vars(self).get("_memory")  # a dict, set by searches
-        if memory is None:
-            return compute()
-        if name not in memory:
-            memory[name] = compute()
-        return memory[name]
+        return remembered("covariance", covariance)
 
 
 def check_probability(prob):
@@ -287,13 +277,12 @@ def warn_of_convergence(names, ess, rhat):
     if not ess[fewest] >= MIN_ESS:
         signs.append(f"there are {ess[fewest]:.0f} effective draws of {names[fewest]}")
     if signs:
-        warnings.warn(
+        warn_user(
             f"The chains have not converged: {', and '.join(signs)}. Raise n_draws or "
             "thin. R-hat and the effective sample size cannot see the bias of a step "
             "size that is too large; ksd() can, and so can a comparison with half the "
             "step size.",
             ConvergenceWarning,
-            stacklevel=3,
         )
 
 
@@ -303,13 +292,12 @@ def warn_of_step(step_size, limit):
     Where the gradient is bounded, as that of logistic regression is, the chains need
     not run away, and nothing else would tell.
     """
-    warnings.warn(
+    warn_user(
         f"step_size={step_size:.3g} is above the largest stable one, {limit:.3g} for "
         "the curvature at the mode. Chains that do not run away are not those of the "
         "posterior all the same: their draws can be many times too wide. Use step_size="
         f'{limit / 4:.2g} or less, or step_size="auto".',
         ConvergenceWarning,
-        stacklevel=5,  # the caller of `fit`
     )
 
 

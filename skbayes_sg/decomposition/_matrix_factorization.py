@@ -10,38 +10,21 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import (
     assert_all_finite,
     check_is_fitted,
-    check_random_state,
     validate_data,
 )
 
-from skbayes_sg.base._callbacks import FitTasks, with_callbacks
-from skbayes_sg.base._sampling import BaseSGMCMC, Run
+from skbayes_sg.base._callbacks import with_callbacks
+from skbayes_sg.base._sampling import BaseSGMCMC, likelihood_weights
 from skbayes_sg.decomposition._rating_predictions import RatingPredictionMixin
 from skbayes_sg.inference.divergence import DivergenceError
 from skbayes_sg.inference.exploration.matrix_factorization import (
     WARM_UP_SAMPLER,
-    automatic_row_lengths,
-    automatic_row_step,
-    check_fit,
-    continued,
-    factor_scores,
-    random_start,
-    row_geometry,
-    theta_of,
-    warm_up,
+    automatic_sampler,
     with_noise,
-    with_retries,
 )
-from skbayes_sg.inference.optimize import find_mode
-from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.data.rows import CSRRows
-from skbayes_sg.kernels.generic import for_kernels
-from skbayes_sg.kernels.gradients import GRADIENTS, Full, Minibatch
 from skbayes_sg.kernels.models import MatrixFactorization, RatingNoise, RowPrior
-from skbayes_sg.kernels.protocol.model import n_recorded
-from skbayes_sg.kernels.protocol.sampler import curvature_exponent, stable_step
-from skbayes_sg.kernels.samplers import LazyLangevin, LeimkuhlerMatthews
-from skbayes_sg.metrics import kernel_stein_discrepancy
+from skbayes_sg.kernels.samplers import LazyLangevin
 from skbayes_sg.utils._labels import encode, feature_table, label_columns
 from skbayes_sg.utils._validation import (
     all_or_nothing,
@@ -57,9 +40,6 @@ from skbayes_sg.utils._validation import (
 OUTER_SHARE = 0.01  # of the ratings on each side, whose distances may mean nothing
 FAR_OUT = 10.0  # sds from the others, of a rating that an error names
 START_SD = 0.3  # of factors, in units of the square root of the ratings' sd
-MAX_FULL = 10_000_000  # ratings up to which the full gradient is the cheapest
-LAZY_SHARE = 0.04  # of all rows; lazy steps pay where a minibatch touches fewer
-MODE_STEPS = 10_000  # of the search for the centre of a control variate
 HYPERPARAMETERS = ("conjugate", "log-scale")
 
 
@@ -104,45 +84,19 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         One of `skbayes_sg.kernels.gradients.GRADIENTS`, for instance "full",
         "minibatch" or "cv". "auto" is the full gradient for up to ten million ratings,
         minibatches beyond or if there is a `batch_size`.
-    step_size : float or "auto", default="auto"
-        Step size h, in the units of the preconditioner.
-    batch_size : int or "auto", default="auto"
+    batch_size : int or "auto"
         Ratings per gradient estimate; "auto" is a tenth of all.
-    preconditioner : {"auto", "diagonal", "none"}, default="auto"
+    preconditioner : {"auto", "diagonal", "none"}
         "diagonal", the default: a row moves in units that shrink with the number of its
         ratings.
-    n_draws : int, default=100
-        Draws kept of each chain.
-    burn_in : int or "auto", default="auto"
-        Iterations before the first draw.
-    thin : int or "auto", default="auto"
-        Iterations per draw.
-    n_chains : int, default=2
-        Independent chains.
-    schedule : {"constant", "polynomial", "cyclical"}, default="constant"
-        How the step size changes with the iterations; averages weigh draws by it.
-    temperature : float, default=1.0
-        Temperature of the posterior.
-    noise_correction : bool, default=False
-        Inject less noise by what the minibatches add, estimated while running.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of the computations and of the draws.
-    storage : path, default=None
-        Folder for memory-mapped draws; they are held in memory by default.
-    checkpoint : path, default=None
+    checkpoint : path or None
         Folder to which draws and chains are written every few seconds. The same fit
-        with a folder that is there makes the warm-up again and goes on where a killed
-        one ended, to the same draws. Needs an integer `random_state`.
-    warm_start : bool, default=False
-        Go on with the chains of the last fit, or from its last draws if the ratings
+        with a folder that is there repeats the warm-up and continues where a killed one
+        ended, to the same draws. Needs an integer `random_state`.
+    warm_start : bool
+        Continue the chains of the last fit, or start from its last draws if the ratings
         have changed but not users and items. Keep the draws made so far on an
         interrupt.
-    n_jobs : int, default=None
-        Chains at a time; the draws do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the chains.
-    verbose : int, default=0
-        Show a progress bar if positive.
 
     Attributes
     ----------
@@ -156,8 +110,6 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         Posterior draws: factors and bias of each user, then of each item; mean and
         precision of the rows of users, then of items; the noise precision and its
         factors of users and items; the weights of user and item features.
-    step_size_, batch_size_, burn_in_, thin_, n_iter_ : float and int
-        The settings used, and the iterations of each chain.
     n_features_in_ : int
         2, the user and the item.
     feature_names_in_ : ndarray of shape (2,)
@@ -267,7 +219,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         """
         sampler = self._check_parameters()
         with all_or_nothing(self):
-            last = self._last_draws()
+            labels = [vars(self).get(name) for name in ("users_", "items_")]
             users, items = self._label_columns(X, reset=True)
             if y is None:
                 raise ValueError(
@@ -281,18 +233,20 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
             weights = check_sample_weight(sample_weight, len(y))
             self.users_, users = encode(users)
             self.items_, items = encode(items)
+            if not all(map(np.array_equal, labels, (self.users_, self.items_))):
+                vars(self).pop("samples_", None)  # of other unknowns
             self.classes_ = np.unique(y)
             low, high = self.rating_range or (self.classes_[0], self.classes_[-1])
             self.rating_range_ = float(low), float(high)
             self.mean_rating_ = float(np.average(y, weights=weights))
             model = self._build_model(users, items, y, weights)
-            if last is not None and not self._continues(*last, model):
-                last = None
+            if self.sampler is None:
+                sampler = automatic_sampler(model, self._settings)
             try:
-                self._sample_factors(model, sampler, None if last is None else last[2])
+                fit = self._sample_posterior(model, sampler)
             except DivergenceError as error:
                 raise DivergenceError(f"{error}{_far_out(y)}") from error
-        return self
+        return self._finished(fit)
 
     def fit_matrix(self, R):
         """Draw from the posterior of the factors, given a sparse matrix of ratings.
@@ -315,41 +269,6 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
             )
         R = sp.coo_array(R)
         return self.fit(np.stack([R.row, R.col], axis=1), R.data)
-
-    def ksd(self, *, max_draws=1000, n_jobs=None, **options):
-        """Kernel Stein discrepancy between the draws and the posterior.
-
-        Of the factors given each draw's own hyperparameters and noise. It needs the
-        training data, which the estimator refers to until it is saved.
-
-        Parameters
-        ----------
-        max_draws : int, default=1000
-            Use so many draws at most, evenly spread over all chains.
-        n_jobs : int, default=None
-            Threads. The result does not depend on it.
-        **options : dict
-            Of :func:`~skbayes_sg.metrics.kernel_stein_discrepancy`.
-
-        Returns
-        -------
-        ksd : float
-            The discrepancy.
-        floor : float
-            What to expect of as many perfect, independent draws. Only with
-            ``return_floor=True``.
-        """
-        check_is_fitted(self)
-        check_integer("max_draws", max_draws, at_least=2)
-        if not hasattr(self, "_model"):
-            raise ValueError(
-                "ksd() needs the training data, which a saved or copied estimator does "
-                "not carry; call it before, or fit again"
-            )
-        draws = self._representative_draws(max_draws)
-        thetas = np.stack([theta_of(self._model, draw) for draw in draws])
-        scores = factor_scores(self._model, draws) / self.temperature
-        return kernel_stein_discrepancy(thetas, scores, n_jobs=n_jobs, **options)
 
     def summary(self, *, prob=0.94, parameters=None):
         """Table of the posterior and of how well the chains explored it.
@@ -444,7 +363,9 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         sizes = len(self.users_), len(self.items_)
         order = np.lexsort((items, users))  # ratings of a user side by side in memory
         pairs = np.stack([users, sizes[0] + items], axis=1)[order]
-        weights = np.empty(0) if weights is None else weights[order]
+        if weights is not None:
+            weights = weights[order]
+        weights = likelihood_weights(weights, self.temperature, len(order))
         ones = np.ones(len(users), bool)
         seen = sp.csr_array((ones, (users, items)), sizes)
         self._seen = seen.indptr, seen.indices  # skops would not trust the matrix
@@ -498,127 +419,6 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
             )
         )
 
-    def _sample_factors(self, model, sampler, draws):
-        """Find the chains' region, choose what is "auto", run the chains.
-
-        `draws` are where an earlier fit ended, or None.
-        """
-        entropy = check_random_state(self.random_state).randint(2**31, size=4)
-        seeds = np.random.SeedSequence(entropy.tolist()).spawn(3)
-        size = self._rating_batch_size(model.y.size)
-        model = for_kernels(model._replace(refresh_every=_refresh_every(model, size)))
-        sampler = self._rating_sampler(model, sampler, size)
-        options = {"temperature": self.temperature, "n_jobs": self.n_jobs}
-        if draws is None:
-            rng = np.random.default_rng(seeds[0])
-            draws = np.stack([random_start(model, rng) for _ in range(self.n_chains)])
-        plain = self.preconditioner == "none"
-
-        def region(share=1.0):
-            if plain:
-                where = row_geometry(model, draws)
-                return draws, where._replace(coordinates=Identity())
-            return warm_up(model, draws, seeds[1], share, progress=tasks.bar, **options)
-
-        def attempt(share=1.0, found=None):
-            draws, where = region(share) if found is None else found
-            near = model if plain else for_kernels(continued(model, draws))
-            gradient = self._rating_gradient(near, size, theta_of(near, draws[0]))
-            h, limit = self.step_size, stable_step(sampler)
-            if h == "auto":
-                h = share * automatic_row_step(
-                    near, sampler, gradient, where, self.temperature
-                )
-            burn_in, thin = automatic_row_lengths(sampler, h)
-            run = Run(
-                key=self._key(model, sampler),
-                where=where,
-                gradient=gradient,
-                noise=None,
-                step_size=h,
-                burn_in=burn_in if self.burn_in == "auto" else self.burn_in,
-                thin=thin if self.thin == "auto" else self.thin,
-                limit=None
-                if plain
-                else limit / where.largest ** curvature_exponent(sampler),
-            )
-            start = np.stack([theta_of(near, draw) for draw in draws])
-            folder = round(-math.log2(share))
-            run.draw(self, near, sampler, tasks, seeds[2], start, folder)
-            check_fit(near, run.draws[:, -1:], h)
-            return run
-
-        with FitTasks(self) as tasks:
-            run = self._last_run(model, sampler)
-            if run is not None:
-                run.draw(self, model, sampler, tasks, seeds[2])
-            elif self.step_size == "auto":
-                run = with_retries(attempt)
-            else:
-                run = attempt(found=with_retries(region))
-        self._model = model
-        self.samples_, self.step_size_ = run.draws, run.step_size
-        self.batch_size_ = getattr(run.gradient, "batch_size", model.y.size)
-        self.burn_in_, self.thin_, self.n_iter_ = run.burn_in, run.thin, run.info.n_iter
-        self.draw_weights_ = run.info.step_sizes / run.info.step_sizes.sum()
-        self.sampler_stats_ = run.info.stats
-        goes_on = self.warm_start and run.info.chains is not None
-        self._run = run if goes_on else None
-
-    def _rating_batch_size(self, n):
-        """Return the ratings per gradient of the simple estimator."""
-        size = self.batch_size
-        if size == "auto":
-            size = getattr(self.gradient, "batch_size", "auto")
-        if size != "auto":
-            if size > n:
-                raise ValueError(
-                    f"batch_size={size} is larger than n_samples={n}; "
-                    'use at most n_samples, or "auto"'
-                )
-            return size
-        exact = self.gradient == "full" or isinstance(self.gradient, Full)
-        if exact or (self.gradient == "auto" and n <= MAX_FULL):
-            return n
-        return min(n, max(1000, n // 10))
-
-    def _rating_sampler(self, model, sampler, size):
-        """Return the sampler, for minibatches if it is the default one."""
-        n = model.n_users + model.n_items
-        if self.sampler is None and size < model.y.size:
-            few = 2 * size < LAZY_SHARE * n and not model.prior.on_log_scale
-            sampler = LazyLangevin() if few else LeimkuhlerMatthews()
-        if isinstance(sampler, LazyLangevin):
-            sampler = sampler._replace(width=self._layout[1])
-        return sampler
-
-    def _rating_gradient(self, model, size, near):
-        """Return the gradient estimator; a control variate is centred close by."""
-        gradient = self.gradient
-        if gradient == "auto":
-            return Minibatch(size) if size < model.y.size else Full()
-        if isinstance(gradient, str):
-            kind = GRADIENTS[gradient]
-            gradient = kind(size) if "batch_size" in kind._fields else kind()
-        if "mode" in gradient._fields and gradient.mode is None:
-            mode = find_mode(model, near, n_iter=MODE_STEPS, random_state=0)
-            gradient = gradient._replace(mode=mode)
-        return gradient
-
-    def _last_draws(self):
-        """Return labels and last draws if this fit is to go on from the last."""
-        if self.warm_start and hasattr(self, "samples_"):
-            return self.users_, self.items_, self.samples_[:, -1]
-        return None
-
-    def _continues(self, users, items, draws, model):
-        """Whether draws of an earlier fit are of the same unknowns as these."""
-        return (
-            np.array_equal(users, self.users_)
-            and np.array_equal(items, self.items_)
-            and draws.shape == (self.n_chains, n_recorded(model))
-        )
-
     def _parameter_names(self):
         d, q, p, _ = self._layout
         sides = ("U", "V"), (self.users_.tolist(), self.items_.tolist())
@@ -668,8 +468,3 @@ def _far_out(y):
         f". y holds {worst:g}, {abs(worst - center) / sd:.0f} standard deviations of "
         "the other ratings from their median: correct it or leave it out if it is none"
     )
-
-
-def _refresh_every(model, batch_size):
-    """Return how often to draw the noise: its pass over all ratings is kept cheap."""
-    return max(4, math.ceil(1.5 * model.y.size / batch_size))

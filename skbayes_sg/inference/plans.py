@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.capabilities.local_variables import check_local_variables
 from skbayes_sg.kernels.capabilities.theta_blocks import is_lazy
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.protocol.gradient import prepare
 from skbayes_sg.kernels.protocol.model import n_parameters, parameter_dtype
-from skbayes_sg.kernels.protocol.sampler import check_parts
+from skbayes_sg.kernels.protocol.sampler import check_parts, suited_to
 from skbayes_sg.kernels.schedules import Constant, step_size_at
 
 COMPONENTS = "model", "sampler", "gradient", "schedule", "coordinates"
@@ -78,12 +79,13 @@ def make_plan(model, sampler, gradient, step_size, coordinates, **settings):
     """Return a plan of components that go together; others are a ValueError."""
     plan = Plan(
         model=model,
-        sampler=sampler,
+        sampler=suited_to(sampler, model),
         gradient=prepare(gradient, model),
         schedule=step_size if hasattr(step_size, "_fields") else Constant(step_size),
         coordinates=coordinates,
         **settings,
     ).for_kernels()
+    check_local_variables(plan.gradient, plan.model)
     check_parts(plan.sampler, plan.model, plan.gradient, plan.coordinates)
     if plan.corrects and is_lazy(plan.sampler):
         raise ValueError(

@@ -7,25 +7,34 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Identity
-from skbayes_sg.kernels.generic import for_kernels
+from skbayes_sg.kernels.generic import for_kernels, implements
 from skbayes_sg.kernels.gradients import Full
 from skbayes_sg.kernels.numerics.blas import one_blas_thread
+from skbayes_sg.kernels.passes import log_posterior
 from skbayes_sg.kernels.protocol.gradient import prepare
-from skbayes_sg.kernels.protocol.model import parameter_dtype
+from skbayes_sg.kernels.protocol.model import (
+    n_parameters,
+    parameter_dtype,
+    theta_of,
+    work_at,
+)
 from skbayes_sg.kernels.scores import score_draws
 
 BLOCK_SIZE = 100  # draws of one task: with a stream of its own, whatever n_jobs is
 
 
-def posterior_scores(model, thetas, gradient=None, *, temperature=1.0, n_jobs=None):
-    """Return the gradient of the log posterior at each row of `thetas`, (n, d) float64.
+def posterior_scores(model, draws, gradient=None, *, temperature=1.0, n_jobs=None):
+    """Return the gradient of the log posterior at recorded draws, (n, d) float64.
 
     `gradient` is a gradient estimator, the full gradient by default. Two calls with the
-    same arguments use the same minibatches.
+    same arguments use the same minibatches. Where a draw records the model's
+    hyperparameters, it is scored given its own; there the gradient is always full.
     """
     model = for_kernels(model)
+    if implements(work_at, model):
+        return _conditional_scores(model, draws) / temperature
     gradient = for_kernels(prepare(gradient or Full(), model))
-    thetas = np.array(thetas, parameter_dtype(model), order="C")
+    thetas = np.stack([theta_of(model, draw) for draw in draws])
     starts = range(0, len(thetas), BLOCK_SIZE)
     threaded = effective_n_jobs(n_jobs) > 1
     with one_blas_thread() if threaded else nullcontext():
@@ -36,6 +45,15 @@ def posterior_scores(model, thetas, gradient=None, *, temperature=1.0, n_jobs=No
             for start in starts
         )
     return np.concatenate(parts).astype(np.float64)
+
+
+def _conditional_scores(model, draws):
+    scores = np.empty((len(draws), n_parameters(model)))
+    for draw, out in zip(draws, scores, strict=True):
+        g = np.empty(out.size, parameter_dtype(model))
+        log_posterior(model, work_at(model, draw), theta_of(model, draw), g)
+        out[:] = g
+    return scores
 
 
 def _score_block(model, gradient, temperature, thetas, seed):

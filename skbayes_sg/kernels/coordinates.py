@@ -13,6 +13,7 @@ from skbayes_sg.kernels.numerics.vectors import copy_to
 from skbayes_sg.kernels.protocol.coordinates import (
     position_scale,
     pull_back,
+    pull_back_rows,
     push_forward,
     to_position,
     to_theta,
@@ -198,3 +199,18 @@ def _(coordinates, theta_scale):
 @position_scale.register(Dense)
 def _(coordinates, theta_scale):
     return np.ones_like(theta_scale)
+
+
+@pull_back_rows.register(Identity)
+def _(coordinates, g):
+    return g
+
+
+@pull_back_rows.register(Diagonal)
+def _(coordinates, g):
+    return g * coordinates.scale
+
+
+@pull_back_rows.register(Dense)
+def _(coordinates, g):
+    return g @ coordinates.factor

@@ -9,6 +9,7 @@ with, and cached on disk under a digest of all sources that it may inline.
 import functools
 import hashlib
 import inspect
+import os
 import pathlib
 import sys
 import sysconfig
@@ -57,9 +58,7 @@ def kernel_op(contract):
 
 def python_op(contract):
     """Make `contract` a generic operation that is called outside the loop only."""
-    op = functools.singledispatch(contract)
-    _OPERATIONS.append(op)
-    return op
+    return functools.singledispatch(contract)
 
 
 helper = register_jitable(**OPTIONS)  # a plain function that kernels may call
@@ -78,8 +77,8 @@ def _imported(module):
     while pending:
         module = pending.pop()
         path = getattr(module, "__file__", None)
-        if module in seen or path is None:
-            continue
+        if module in seen or path is None or not os.path.isfile(path):
+            continue  # it has no file where it was piped to the interpreter
         if not module.__name__.startswith("skbayes_sg") and path.startswith(_INSTALLED):
             continue
         seen.add(module)
@@ -149,6 +148,8 @@ def entry_point(function=None, **options):
     """
     if function is None:
         return functools.partial(entry_point, **options)
+    if numba.config.DISABLE_JIT:
+        return function
 
     @functools.cache
     def build(digest):

@@ -3,10 +3,8 @@
 They are compiled from a model's operations on rows, unless it has passes of its own.
 """
 
-import numpy as np
-
 from skbayes_sg.kernels.capabilities.curvature import add_hessian, add_hessian_diagonal
-from skbayes_sg.kernels.data.minibatch import INDEX
+from skbayes_sg.kernels.data.minibatch import fill_rows, row_buffer
 from skbayes_sg.kernels.generic import entry_point, helper, python_op
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
@@ -16,23 +14,6 @@ from skbayes_sg.kernels.protocol.model import (
     n_rows,
 )
 from skbayes_sg.kernels.protocol.target import locate
-
-BLOCK = 1024
-
-
-@helper
-def row_buffer():
-    """Return a buffer for `fill_rows`."""
-    return np.empty(BLOCK, INDEX)
-
-
-@helper
-def fill_rows(buffer, first, n):
-    """Return the row indices from `first` on, at most a buffer of them, in `buffer`."""
-    count = min(buffer.size, n - first)
-    for k in range(count):
-        buffer[k] = first + k
-    return buffer[:count]
 
 
 @helper

@@ -3,45 +3,34 @@
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayes_sg.base._callbacks import with_callbacks
-from skbayes_sg.base._sampling import BaseSGMCMC
+from skbayes_sg.base._classes import ClassesMixin, class_weights
+from skbayes_sg.base._sampling import BaseSGMCMC, likelihood_weights
+from skbayes_sg.base._streaming import StreamingMixin, takes_batches
 from skbayes_sg.inference.predictors import normal_points, predictor_moments
 from skbayes_sg.kernels.models import GLM, Logistic, Softmax
 from skbayes_sg.kernels.samplers import (
     BADODAB,
     BAOAB,
-    HMC,
-    MALA,
     SGHMC,
     SGLD,
     SGNHT,
     LeimkuhlerMatthews,
 )
-from skbayes_sg.utils._design import as_rows
-from skbayes_sg.utils._validation import (
-    all_or_nothing,
-    check_bool,
-    check_integer,
-    check_number,
-    check_sample_weight,
-)
+from skbayes_sg.utils._design import design_rows
+from skbayes_sg.utils._validation import all_or_nothing, check_bool, check_number
 
 DRAWS_AT_ONCE = 256  # draws whose predictions are held in memory together
 ROWS_AT_ONCE = 8192  # rows of them, where only their average is wanted
 
 
-def _takes_batches(estimator):
-    """Whether the sampler makes do with a part of the rows; exact ones do not."""
-    sampler = estimator.sampler
-    return not (sampler in ("mala", "hmc") or isinstance(sampler, MALA | HMC))
-
-
-class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
+class SGMCMCLogisticRegression(
+    ClassesMixin, ClassifierMixin, StreamingMixin, BaseSGMCMC
+):
     """Logistic regression by stochastic-gradient MCMC, with any sampler.
 
     Every coefficient, the intercept included, has the prior N(0, `prior_variance`).
@@ -52,65 +41,24 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
 
     Parameters
     ----------
-    step_size : float or "auto", default="auto"
+    step_size : float or "auto"
         Step size h: a step drifts by h/2 and adds noise of variance h, in the units of
-        the preconditioner (posterior standard deviations for "dense"). A warning tells
-        of one above the limit of stability.
-    gradient : str or gradient estimator, default="auto"
+        the preconditioner (posterior standard deviations for "dense"). `fit` warns of
+        one above the limit of stability.
+    gradient : str or gradient estimator
         One of `skbayes_sg.kernels.gradients.GRADIENTS`, for instance "full",
         "minibatch" or "cv". "auto" is linear control variates on preferential
         minibatches ("weighted-cv" for skewed posteriors), or the full gradient where
         that is cheaper.
-    batch_size : int or "auto", default="auto"
-        Rows per gradient estimate.
-    preconditioner : {"auto", "dense", "diagonal", "none"}, default="auto"
+    preconditioner : {"auto", "dense", "diagonal", "none"}
         Coordinates of the sampler, from the Hessian at the mode; "auto" is dense up to
         1,024 parameters, diagonal beyond.
-    n_draws : int, default=1000
-        Draws kept of each chain.
-    burn_in : int or "auto", default="auto"
-        Iterations before the first draw.
-    thin : int or "auto", default="auto"
-        Iterations per draw.
-    n_chains : int, default=4
-        Independent chains.
-    schedule : {"constant", "polynomial", "cyclical"}, default="constant"
-        How the step size changes with the iterations; averages weigh draws by it.
-    temperature : float, default=1.0
-        Temperature of the posterior.
-    noise_correction : bool, default=False
-        Inject less noise by what the minibatches add, estimated while running.
-    prior_variance : float, default=10.0
+    prior_variance : float
         Variance of the Gaussian prior of each coefficient and intercept.
-    fit_intercept : bool, default=True
+    fit_intercept : bool
         Whether the model has an intercept.
-    class_weight : dict, "balanced" or None, default=None
+    class_weight : dict, "balanced" or None
         Weights of the classes in the likelihood.
-    sampler : str, sampler or None, default=None
-        One of `skbayes_sg.kernels.samplers.SAMPLERS`; None is the class's own.
-    storage : path or None, default=None
-        Folder for memory-mapped draws, where they are too many for memory.
-    keep : {"draws", "moments", "variances"}, default="draws"
-        What is kept of the draws. With "moments" none of them: their mean and
-        covariance are computed while the chains run, in memory that does not depend on
-        `n_draws`, and predictions average over the Gaussian with these. "variances"
-        does the same without correlations, for many parameters. What needs draws,
-        `samples_`, `predict_proba_samples`, `summary`, `ksd` and the like, is then an
-        error.
-    warm_start : bool, default=False
-        Go on from where the chains of the last fit ended: with the same data and
-        settings as if they had not stopped, with others from their last draws. An
-        interrupted fit then keeps the draws made so far.
-    checkpoint : path or None, default=None
-        Folder to which the chains are written every few seconds. After a crash, the
-        same fit goes on from there and ends with the same draws; it needs an integer
-        `random_state`.
-    n_jobs : int, default=None
-        Chains at a time; the draws do not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the chains.
-    verbose : int, default=0
-        If positive, show a progress bar, and say when code is being compiled.
 
     Attributes
     ----------
@@ -131,17 +79,6 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         Class labels.
     n_samples_seen_ : int
         Rows of `fit`, or of all calls of `partial_fit`.
-    step_size_, batch_size_, burn_in_, thin_, n_iter_ : float and int
-        The settings used, and the iterations of each chain.
-    mode_ : ndarray of shape (dim,)
-        The posterior mode.
-    gradient_noise_ratio_ : float
-        Largest ratio of the variance that the gradient estimates add to a step to the
-        variance that the sampler injects.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X has string column names.
 
     Examples
     --------
@@ -227,27 +164,27 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         sampler = self._check_parameters()
         with all_or_nothing(self):
             X, y = self._validate(X, y)
-            classes = np.unique(y)
-            weights = self._weights(sample_weight, y)
-            self._sample_posterior(self._build(X, y, classes, weights), sampler)
-            self._stream = None
-            self.n_samples_seen_ = len(y)
-            self.classes_ = classes
+            classes = self._all_classes(y)
+            fit = self._sample_posterior(
+                self._build(X, y, classes, sample_weight), sampler
+            )
+            self.n_samples_seen_, self.classes_ = len(y), classes
             self._set_moments()
-        return self
+        return self._finished(fit)
 
-    @available_if(_takes_batches)
+    @available_if(takes_batches)
     def partial_fit(
         self, X, y, classes=None, sample_weight=None, *, total_samples=None
     ):
-        """Make a step of each chain, with these rows as the minibatch.
+        """Advance the chains, with these rows as the minibatch.
 
-        For data that come in batches: the rows of every call stand for the whole data
-        set, and their gradient is scaled up to it. Batches must be random samples of
-        it, so shuffle first. `samples_` holds the draws of the last `n_draws` calls. As
-        with all simple minibatches an automatic step is small, and the chains need many
-        calls to forget where they began: several times ``2 / step_size_``. Where the
-        data fit into memory or a memory map, `fit` needs far less.
+        The rows of a call stand for all rows seen so far, or for `total_samples`, and
+        their gradient is scaled up to that number. Each call makes `thin` iterations,
+        one if it is "auto", and keeps one draw of each chain; `samples_` holds those of
+        the last `n_draws` calls. Batches must be random samples of the data, so shuffle
+        first. As with all simple minibatches an automatic step is small, and the chains
+        need many calls to forget where they began: several times ``2 / step_size_``.
+        Where the data fit into memory or a memory map, `fit` needs far less.
 
         Parameters
         ----------
@@ -269,24 +206,14 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
             The fitted estimator.
         """
         sampler = self._check_parameters()
-        if self.keep != "draws":
-            raise ValueError(
-                f"keep={self.keep!r} is not for partial_fit, which holds the draws of "
-                'its last n_draws calls; use keep="draws"'
-            )
-        if total_samples is not None:
-            check_integer("total_samples", total_samples, at_least=1)
         first = not hasattr(self, "classes_")
         with all_or_nothing(self):
             X, y = self._validate(X, y, reset=first)
-            classes = self._all_classes(y, classes)
-            seen = len(y) + getattr(self, "n_samples_seen_", 0)
-            total = max(len(y), seen if total_samples is None else total_samples)
-            weights = self._weights(sample_weight, y)
-            weights = (weights if weights.size else np.ones(len(y))) * total / len(y)
-            self._step_on(self._build(X, y, classes, weights), sampler, total)
-            self.n_samples_seen_ = seen
-            self.classes_ = classes
+            classes = self._all_classes(y, classes, None if first else self.classes_)
+            seen, total = self._rows_of_batch(len(y), total_samples)
+            model = self._build(X, y, classes, sample_weight, total / len(y))
+            self._sample_batch(model, sampler, total)
+            self.n_samples_seen_, self.classes_ = seen, classes
             self._set_moments()
         return self
 
@@ -311,45 +238,20 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
         check_classification_targets(y)
         return X, y
 
-    def _all_classes(self, y, classes):
-        """Return the labels of all batches, of which `y` may lack some."""
-        known = getattr(self, "classes_", None)
-        classes = np.unique(y if classes is None else classes)
-        if known is None:
-            known = classes
-        elif not np.isin(classes, known).all():
-            raise ValueError(
-                f"classes={classes} are not all in those of the first call, {known}"
-            )
-        if not np.isin(y, known).all():
-            raise ValueError(f"y holds labels that are not in classes={known}")
-        return known
-
-    def _build(self, X, y, classes, weights):
-        """Return the model of validated data."""
-        if len(classes) < 2:
-            raise ValueError(
-                f"y holds one class only, {classes[0]!r}; a classifier needs at least "
-                "two"
-            )
+    def _build(self, X, y, classes, sample_weight, factor=1.0):
+        """Return the model of validated data, each row's likelihood times `factor`."""
         binary = len(classes) == 2
+        weights = class_weights(self.class_weight, sample_weight, y)
+        weights = likelihood_weights(weights, self.temperature, len(y), factor)
         return GLM(
             family=Logistic() if binary else Softmax(),
-            rows=as_rows(X),
+            rows=design_rows(X),
             y=np.searchsorted(classes, y).astype(X.dtype),
             weights=weights.astype(X.dtype),
             prior_precision=1.0 / self.prior_variance,
             intercept=self.fit_intercept,
             n_outputs=1 if binary else len(classes),
         )
-
-    def _weights(self, sample_weight, y):
-        """Return the factor of each row's log-likelihood, empty when all are 1."""
-        weights = check_sample_weight(sample_weight, len(y))
-        if self.class_weight is not None:
-            by_class = compute_sample_weight(self.class_weight, y)
-            weights = by_class if weights is None else weights * by_class
-        return np.empty(0) if weights is None else weights
 
     def _set_moments(self):
         vars(self).pop("covariance_", None)
@@ -494,8 +396,7 @@ class SGMCMCLogisticRegression(ClassifierMixin, BaseSGMCMC):
 class SGLDLogisticRegression(SGMCMCLogisticRegression):
     """Logistic regression by stochastic gradient Langevin dynamics.
 
-    All parameters, attributes and defaults are those of `SGMCMCLogisticRegression`. The
-    sampler is `LeimkuhlerMatthews`, SGLD with second-order noise, or plain `SGLD`.
+    The sampler is `LeimkuhlerMatthews`, SGLD with second-order noise, or plain `SGLD`.
 
     Examples
     --------
@@ -514,8 +415,8 @@ class SGLDLogisticRegression(SGMCMCLogisticRegression):
 class SGHMCLogisticRegression(SGMCMCLogisticRegression):
     """Logistic regression by stochastic gradient Hamiltonian Monte Carlo.
 
-    All parameters, attributes and defaults are those of `SGMCMCLogisticRegression`. The
-    sampler is `BAOAB`, a second-order splitting, or `SGHMC`, Euler steps as published.
+    The sampler is `BAOAB`, a second-order splitting, or `SGHMC`, Euler steps as
+    published.
 
     Examples
     --------
@@ -533,8 +434,7 @@ class SGHMCLogisticRegression(SGMCMCLogisticRegression):
 class SGNHTLogisticRegression(SGMCMCLogisticRegression):
     """Logistic regression by the stochastic gradient Nose-Hoover thermostat.
 
-    All parameters, attributes and defaults are those of `SGMCMCLogisticRegression`. The
-    sampler is `BADODAB`, a second-order splitting, or `SGNHT`, Euler steps as
+    The sampler is `BADODAB`, a second-order splitting, or `SGNHT`, Euler steps as
     published.
 
     Examples

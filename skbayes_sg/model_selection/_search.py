@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayes_sg.base._diagnostics import last_step, smallest_ess
 from skbayes_sg.inference.control import Control
 from skbayes_sg.inference.divergence import DivergenceError
+from skbayes_sg.inference.fitting import sharing
 from skbayes_sg.utils._validation import (
     all_or_nothing,
     check_auto,
@@ -529,13 +530,13 @@ def _evaluate(
     try:
         estimator.set_params(**clone(candidate, safe=False))
         last, _ = last_step(estimator)
-        last._memory = memory
         # Its chains stay where the data are.
-        with joblib.parallel_config("threading"), control.task(id(estimator)):
+        threads = joblib.parallel_config("threading")
+        with sharing(memory), threads, control.task(id(estimator)):
             estimator.fit(X, y, **params)
-        result["fit_time"] = time.perf_counter() - start
-        result["n_iter"] = last.n_iter_
-        result["ksd"], result["ksd_floor"] = last.ksd(**ksd_params)
+            result["fit_time"] = time.perf_counter() - start
+            result["n_iter"] = last.n_iter_
+            result["ksd"], result["ksd_floor"] = last.ksd(**ksd_params)
         result["ess"] = smallest_ess(last.samples_)
         result["score_time"] = time.perf_counter() - start - result["fit_time"]
     except Exception as error:

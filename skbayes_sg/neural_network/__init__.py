@@ -1,13 +1,16 @@
 """Networks whose weights are posterior draws."""
 
-from skbayes_sg.neural_network._mlp import (
+from skbayes_sg.neural_network._base import Uncertainty
+from skbayes_sg.neural_network._classifier import (
     SGHMCClassifierMLP,
-    SGHMCRegressorMLP,
     SGLDClassifierMLP,
-    SGLDRegressorMLP,
     SGMCMCClassifierMLP,
-    SGMCMCRegressorMLP,
     SGNHTClassifierMLP,
+)
+from skbayes_sg.neural_network._regressor import (
+    SGHMCRegressorMLP,
+    SGLDRegressorMLP,
+    SGMCMCRegressorMLP,
     SGNHTRegressorMLP,
 )
 
@@ -20,4 +23,5 @@ __all__ = [
     "SGMCMCRegressorMLP",
     "SGNHTClassifierMLP",
     "SGNHTRegressorMLP",
+    "Uncertainty",
 ]

@@ -1,56 +1,36 @@
-"""What Bayesian networks of all kinds share: parameters, chains, outputs of draws."""
+"""What networks of all kinds share: parameters, the model, outputs of draws."""
 
 import itertools
-import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skbayes_sg.base._callbacks import FitTasks
-from skbayes_sg.base._sampling import BaseSGMCMC, Run
-from skbayes_sg.inference.chains import sample
-from skbayes_sg.inference.exploration.mlp import (
-    automatic_network_lengths,
-    damped,
-    damping,
-    network_units,
-    random_weights,
-    starting_precision,
-    train,
-    training_length,
-)
-from skbayes_sg.inference.storage import allocate_draws
-from skbayes_sg.kernels.coordinates import Diagonal, Identity
+from skbayes_sg.base._sampling import BaseSGMCMC, likelihood_weights
+from skbayes_sg.base._streaming import StreamingMixin
+from skbayes_sg.inference.exploration.mlp import FRICTION
 from skbayes_sg.kernels.generic import for_kernels
-from skbayes_sg.kernels.gradients import GRADIENTS
 from skbayes_sg.kernels.models.mlp import MLP, network_outputs
 from skbayes_sg.kernels.models.mlp_layers import ACTIVATIONS
-from skbayes_sg.kernels.numerics.blas import one_blas_thread
-from skbayes_sg.kernels.protocol.gradient import prepare
-from skbayes_sg.kernels.protocol.model import init_work, n_parameters, n_rows
-from skbayes_sg.kernels.protocol.sampler import accurate_step, stable_step
-from skbayes_sg.utils._design import as_rows
+from skbayes_sg.kernels.protocol.model import init_work, n_parameters
+from skbayes_sg.kernels.protocol.sampler import with_friction
+from skbayes_sg.utils._design import design_rows
 from skbayes_sg.utils._validation import (
     check_integer,
     check_option,
-    check_path,
     check_precision,
 )
 
-BATCH_SIZE = 500
-ROUNDS = (0.05, 0.1, 0.25)  # shares of burn-in after which units are measured again
-TOLERANCE = 0.1  # relative error of a variance that a step may cause, noise apart
 DTYPES = ("float32", "float64")
 STORAGE_DTYPES = (None, "float16", *DTYPES)
 
 
 class Uncertainty(NamedTuple):
-    """What a prediction does not know, and why; arrays of shape (n_samples,).
+    """Uncertainty of predictions, split by its cause; arrays of shape (n_samples,).
 
     Entropies in nats of classes, variances of numbers. More data of the same kind
-    lessen the epistemic part, not the aleatoric one.
+    reduce the epistemic part, not the aleatoric one.
     """
 
     total: np.ndarray
@@ -58,23 +38,55 @@ class Uncertainty(NamedTuple):
     epistemic: np.ndarray
 
 
-class NetworkGeometry(NamedTuple):
-    """Where the chains of networks are, and in which units they move."""
-
-    mode: np.ndarray  # (d,) trained weights
-    coordinates: NamedTuple
-    theta_sd: np.ndarray  # (d,) prior sds: weights a hundred times as large ran away
-    spent: int = 0  # steps of burn-in before
-
-
-class BaseMLP(BaseSGMCMC):
+class BaseMLP(StreamingMixin, BaseSGMCMC):
     """Base of networks whose weights are posterior draws.
 
     A subclass has a likelihood of its own, `_likelihood`, and encodes y for it.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : tuple of int
+        Units of each hidden layer; ``()`` is a linear model.
+    activation : {"relu", "tanh", "softmax"}
+        What hidden units do with their input.
+    weight_precision : float or "gamma"
+        Precision (inverse variance) of the prior of each weight and bias. "gamma"
+        learns one for the weights and one for the biases of each layer, with Gamma(1,
+        1) priors.
+    gradient : str or gradient estimator
+        One of `skbayes_sg.kernels.gradients.GRADIENTS`. Control variates, "cv", are
+        centered at the trained weights of one chain, where then all chains start.
+    batch_size : int or "auto"
+        Rows per gradient estimate; "auto" is 500, or all where there are fewer.
+    preconditioner : {"auto", "diagonal", "none"}
+        Units in which the weights move; "auto" is diagonal: each by the information
+        that the data hold of weights like it and by the noise of its gradient.
+    burn_in : int or "auto"
+        Iterations between training and the first draw; "auto" is 50 times the automatic
+        `thin`.
+    thin : int or "auto"
+        Iterations per draw; "auto" is 100, or two epochs where that is more.
+    n_chains : int
+        Independent chains, each from other random weights.
+    temperature : float
+        Temperature T of the likelihood, which is raised to the power of 1 / T; the
+        prior is not. At 1 networks for classes tend to be too cautious, see the user
+        guide.
+    sampler : str, sampler or None
+        One of `skbayes_sg.kernels.samplers.SAMPLERS`; None is the class's own. A name
+        takes the friction that suits networks, an instance has its own.
+
+    Attributes
+    ----------
+    layer_sizes_ : list of int
+        Features, hidden units of each layer, outputs.
+    mode_ : ndarray of shape (n_parameters,)
+        The trained weights from which the first chain started.
+    n_samples_seen_ : int
+        Rows of `fit`, or of all calls of `partial_fit`.
     """
 
     _default_sampler = "baoab"
-    _posterior_temperature = 1.0  # T is the likelihood's, a factor of the rows' weights
 
     def __init__(
         self,
@@ -128,20 +140,14 @@ class BaseMLP(BaseSGMCMC):
         self.verbose = verbose
 
     def _check_network(self):
-        """Validate the parameters; return the sampler and the hidden sizes."""
+        """Validate the parameters; return the sampler."""
         sampler = self._check_sampling()
-        hidden = self.hidden_layer_sizes
-        if isinstance(hidden, Iterable) and not isinstance(hidden, str):
-            hidden = tuple(hidden)
-        else:
-            hidden = (hidden,)
-        for size in hidden:
+        for size in self._hidden_sizes():
             check_integer("hidden_layer_sizes", size, at_least=1)
         check_option("activation", self.activation, ACTIVATIONS)
         check_option("dtype", self.dtype, DTYPES)
         if self.storage_dtype is not None:
             check_option("storage_dtype", self.storage_dtype, STORAGE_DTYPES[1:])
-        check_path("storage", self.storage)
         if isinstance(self.weight_precision, str):
             check_option("weight_precision", self.weight_precision, ("gamma",))
         else:
@@ -158,8 +164,14 @@ class BaseMLP(BaseSGMCMC):
             )
         # A name leaves the friction to us, an instance says its own.
         if self.sampler is None or isinstance(self.sampler, str):
-            sampler = damped(sampler)
-        return sampler, hidden
+            sampler = with_friction(sampler, FRICTION)
+        return sampler
+
+    def _hidden_sizes(self):
+        hidden = self.hidden_layer_sizes
+        if isinstance(hidden, Iterable) and not isinstance(hidden, str):
+            return tuple(hidden)
+        return (hidden,)
 
     def _validate(self, X, *y, reset=True, **options):
         # What single precision cannot hold is an error, and no warning beside it.
@@ -176,181 +188,22 @@ class BaseMLP(BaseSGMCMC):
                 **options,
             )
 
-    def _fit_network(self, X, y, weights, n_outputs, goes_on=False):
-        """Draw from the posterior of the weights; y is encoded."""
-        sampler, hidden = self._check_network()
-        n = X.shape[0]
-        seen = n + (self.n_samples_seen_ if goes_on else 0)
-        factor = seen / (n * self.temperature)
-        if factor != 1.0:
-            weights = factor * (np.ones(n) if weights is None else weights)
-        weights = np.empty(0) if weights is None else weights
+    def _fit_network(self, X, y, weights, n_outputs, sampler, batch=None):
+        """Draw from the posterior of the weights; return the `Fit`.
+
+        y is encoded. `batch` is None, or rows seen and rows for which X stands.
+        """
+        n, hidden = X.shape[0], self._hidden_sizes()
+        seen, total = (n, n) if batch is None else batch
+        weights = likelihood_weights(weights, self.temperature, n, total / n)
         model = self._build_model(X, y, weights, [X.shape[1], *hidden, n_outputs])
-        if self.storage is None:  # too many draws are refused before the training
-            dtype = self.storage_dtype or self.dtype
-            allocate_draws(model, self.n_chains, self.n_draws, dtype=dtype)
-        # Chains are what runs in parallel.
-        with one_blas_thread(), FitTasks(self) as tasks:
-            self._sample_network(model, sampler, goes_on or self.warm_start, tasks)
+        if batch is None:
+            fit = self._sample_posterior(model, sampler)
+        else:
+            fit = self._sample_batch(model, sampler, total)
         self.n_samples_seen_ = seen
         self.layer_sizes_ = [int(size) for size in model.sizes]
-
-    def _sample_network(self, model, sampler, goes_on, tasks):
-        """Train, run the chains, set what was learnt."""
-        entropy = check_random_state(self.random_state).randint(2**31, size=4)
-        seeds = np.random.SeedSequence(entropy.tolist())
-        run = self._last_run(model, sampler)
-        if run is None:
-            run = self._first_run(model, sampler, seeds, tasks, goes_on)
-        else:
-            run.draw(self, model, sampler, tasks, seeds.spawn(1)[0])
-        if model.learns_precision:  # as diagnostics need it: of the weights alone
-            marginal = np.zeros_like(model.precision)
-            model = for_kernels(model._replace(precision=marginal))
-        self._keep(run, model)
-        self.burn_in_ += run.where.spent
-        self.n_iter_ += run.where.spent
-        ratio = run.step_size * np.max(run.noise) / (4.0 * damping(sampler))
-        self.gradient_noise_ratio_ = float(ratio)
-
-    def _first_run(self, model, sampler, seeds, tasks, goes_on=False):
-        """Train networks, let the chains leave the modes, and run them."""
-        key, rng = self._key(model, sampler), np.random.default_rng(seeds.spawn(1)[0])
-        size = self._choose_batch_size(n_rows(model))
-        thetas = self._last_draws(model) if goes_on else None
-        rounds = ROUNDS if thetas is None else ()
-        if thetas is None:
-            burn_in, thin = self._lengths(model, size)
-            steps = training_length(model, size) + burn_in + self.n_draws * thin
-            tasks.bar.expect(self.n_chains * steps)
-            if model.learns_precision:
-                model = for_kernels(
-                    model._replace(precision=starting_precision(model, rng))
-                )
-            starts = [random_weights(model, rng) for _ in range(self.n_chains)]
-            settings = self._settings(seeds.spawn(1)[0], "training", tasks)
-            thetas = train(model, np.stack(starts), size, **settings)
-        gradient, mode = self._build_gradient(model, size, thetas[0]), thetas[0]
-        if "mode" in gradient._fields:
-            thetas = np.tile(mode, (self.n_chains, 1))
-        size = getattr(gradient, "batch_size", n_rows(model))
-        h, spent = accurate_step(sampler, 0.0, TOLERANCE), 0
-        burn_in, thin = self._lengths(model, size)
-        for length in filter(None, (int(share * burn_in) for share in rounds)):
-            where, _ = self._units(model, size, thetas, sampler, h, rng)
-            parts, seed = (model, sampler, gradient, where), seeds.spawn(1)[0]
-            thetas = self._leave_modes(*parts, h, thetas, length, spent, seed, tasks)
-            spent += length
-        where, noise = self._units(model, size, thetas, sampler, h, rng)
-        stream = seeds.spawn(1)[0]
-
-        def draw(h, attempt):
-            run = Run(
-                key=key,
-                where=where._replace(mode=mode, spent=spent),
-                gradient=gradient,
-                noise=noise,
-                step_size=h,
-                burn_in=burn_in - spent,
-                thin=thin,
-                limit=stable_step(sampler),
-            )
-            run.draw(self, model, sampler, tasks, stream, thetas, attempt)
-            return run
-
-        return self._retried(draw, h if self.step_size == "auto" else self.step_size)
-
-    def _lengths(self, model, size):
-        """Return burn-in and thinning."""
-        burn_in, thin = automatic_network_lengths(model, size)
-        return (
-            burn_in if self.burn_in == "auto" else self.burn_in,
-            thin if self.thin == "auto" else self.thin,
-        )
-
-    def _units(self, model, size, thetas, sampler, h, rng):
-        """Return where the chains are, and the variance of gradients in its units."""
-        unit, variance = network_units(
-            model, size, thetas, sampler, h, rng, self.temperature
-        )
-        if self.preconditioner == "none":
-            unit, coordinates = np.ones_like(unit), Identity()
-        else:
-            scale = unit.astype(thetas.dtype)
-            coordinates = Diagonal(np.zeros_like(scale), scale)
-        reach = np.full(unit.size, max(1.0, model.precision.min() ** -0.5))
-        return NetworkGeometry(thetas[0], coordinates, reach), unit**2 * variance
-
-    def _leave_modes(
-        self, model, sampler, gradient, where, h, thetas, length, spent, seed, tasks
-    ):
-        """Return where the chains from `thetas` are after `length` steps.
-
-        Trained weights are small, and precisions learnt from them so large that they
-        would take long to come down: meanwhile they are held.
-        """
-
-        def run(h, attempt):
-            return sample(
-                model._replace(learns_precision=False),
-                sampler,
-                gradient,
-                step_size=h,
-                n_draws=1,
-                thin=length,
-                n_chains=self.n_chains,
-                start=thetas,
-                coordinates=where.coordinates,
-                scale=where.theta_sd,
-                step_limit=stable_step(sampler),
-                **self._settings(seed, f"burn-in-{spent}-attempt-{attempt}", tasks),
-            )
-
-        h = h if self.step_size == "auto" else self.step_size
-        return self._retried(run, h)[:, 0, : where.mode.size]
-
-    def _settings(self, seed, name, tasks):
-        """Return settings of a run before the main one, which has files of its own."""
-        folder = self.checkpoint
-        return {
-            "checkpoint": None if folder is None else os.path.join(folder, name),
-            "n_jobs": self.n_jobs,
-            "progress": tasks.bar,
-            "random_state": seed,
-        }
-
-    def _choose_batch_size(self, n):
-        if self.batch_size == "auto":
-            return min(BATCH_SIZE, n)
-        if self.batch_size > n:
-            raise ValueError(
-                f"batch_size={self.batch_size} is larger than n_samples={n}; "
-                'use at most n_samples, or "auto"'
-            )
-        return self.batch_size
-
-    def _build_gradient(self, model, size, mode):
-        if hasattr(self.gradient, "_fields"):
-            return self.gradient
-        kind = GRADIENTS["minibatch" if self.gradient == "auto" else self.gradient]
-        given = {"batch_size": size, "mode": mode}
-        gradient = kind(**{key: given[key] for key in kind._fields if key in given})
-        try:
-            return prepare(gradient, model)
-        except (NotImplementedError, ValueError) as error:
-            raise ValueError(
-                f"gradient={self.gradient!r} is not for networks: {error}; use "
-                '"minibatch", "cv" or "svrg"'
-            ) from error
-
-    def _last_draws(self, model):
-        """Return where the chains of the last fit ended, if they fit this model."""
-        if not hasattr(self, "samples_"):
-            return None
-        same = self.layer_sizes_ == [int(size) for size in model.sizes]
-        if not same or len(self.samples_) != self.n_chains:
-            return None
-        return np.asarray(self.samples_[:, -1, : n_parameters(model)], self.dtype)
+        return fit
 
     def _build_model(self, X, y, weights, sizes):
         """Return the network of these layer sizes on encoded data."""
@@ -361,12 +214,13 @@ class BaseMLP(BaseSGMCMC):
             MLP(
                 activation=ACTIVATIONS[self.activation](),
                 likelihood=self._likelihood,
-                rows=as_rows(X),
+                rows=design_rows(X),
                 y=np.ascontiguousarray(y, dtype),
                 weights=np.ascontiguousarray(weights, dtype),
                 sizes=np.array(sizes, np.int64),
                 precision=np.full(2 * len(sizes) - 2, precision, dtype),
                 learns_precision=learns,
+                temperature=self.temperature,
             )
         )
 

@@ -9,7 +9,7 @@ from skbayes_sg.utils._validation import check_magnitude
 SCALE = "scale its columns, with sklearn.preprocessing.StandardScaler for instance"
 
 
-def as_rows(X):
+def design_rows(X):
     """Return validated `X` as the kernels take it, without a copy of its values."""
     values = X.data if issparse(X) else X
     check_magnitude("X", values, values.dtype, SCALE)

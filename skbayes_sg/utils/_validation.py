@@ -175,10 +175,7 @@ def check_magnitude(name, values, dtype, remedy):
 
 @contextlib.contextmanager
 def all_or_nothing(estimator):
-    """Leave `estimator` as it was if its fitting fails.
-
-    An interrupt after which it was fitted to what there was is raised in the end.
-    """
+    """Leave `estimator` as it was if its fitting fails."""
     before = vars(estimator).copy()
     try:
         yield
@@ -188,6 +185,3 @@ def all_or_nothing(estimator):
                 delattr(estimator, name)
         vars(estimator).update(before)
         raise
-    interrupt = vars(estimator).pop("_interrupt", None)
-    if interrupt is not None:
-        raise interrupt

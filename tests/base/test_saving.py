@@ -266,7 +266,6 @@ def test_pickles_of_version_0_1_load_and_predict(path):
         warnings.simplefilter("ignore")  # of other versions of what they were saved by
         saved = pickle.loads(path.read_bytes())
     model = saved["estimator"]
-    predict = model.predict if path.stem == "recommender" else model.predict_proba
-    if path.stem == "regressor_mlp":
-        predict = model.predict
+    regresses = path.stem in ("recommender", "regressor_mlp")
+    predict = model.predict if regresses else model.predict_proba
     np.testing.assert_allclose(predict(saved["X"]), saved["expected"], rtol=1e-5)

@@ -21,7 +21,7 @@ from sklearn.model_selection import (
 
 from skbayes_sg import DivergenceError, KSDStepSizeSearch, SGBPMFRecommender
 from skbayes_sg.datasets import fetch_movielens_100k, make_ratings
-from skbayes_sg.inference.exploration.matrix_factorization import with_retries
+from skbayes_sg.inference.exploration import explore
 from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
 from skbayes_sg.kernels.samplers import LazyLangevin
 from tests.decomposition.gibbs import Gibbs, gibbs_predictions
@@ -154,7 +154,9 @@ PARTS = {
 @pytest.mark.parametrize("name", PARTS)
 def test_every_algorithm_moves(name, monkeypatch):
     skip_compiler(monkeypatch)
-    monkeypatch.setattr("skbayes_sg.decomposition._matrix_factorization.MODE_STEPS", 5)
+    monkeypatch.setattr(
+        "skbayes_sg.inference.exploration.matrix_factorization.MODE_STEPS", 5
+    )
     X, y = make_ratings(4, 3, 10, random_state=0)
     settings = dict(n_factors=1, n_draws=3, burn_in=2, thin=1, batch_size=5)
     if "instances" in name:
@@ -184,7 +186,7 @@ def test_lazy_steps_where_a_minibatch_touches_few_rows(monkeypatch):
     few = quick(gradient="minibatch", batch_size=9, n_chains=1, thin=4000)
     lazy = clone(few).fit(X, y)
     monkeypatch.setattr(
-        "skbayes_sg.decomposition._matrix_factorization.LAZY_SHARE", 0.0
+        "skbayes_sg.inference.exploration.matrix_factorization.LAZY_SHARE", 0.0
     )
     eager = clone(few).set_params(n_draws=2).fit(X, y)
     assert not np.array_equal(lazy.samples_[:, :2], eager.samples_)
@@ -330,12 +332,11 @@ def test_few_ratings_fit_without_restarts(monkeypatch):
     X, y = few_ratings()
     shares = []
 
-    def counted(run):
-        return with_retries(lambda share: shares.append(share) or run(share))
+    def counted(model, request):
+        shares.append(request.share)
+        return explore(model, request)
 
-    monkeypatch.setattr(
-        "skbayes_sg.decomposition._matrix_factorization.with_retries", counted
-    )
+    monkeypatch.setattr("skbayes_sg.inference.fitting.explore", counted)
     for seed in range(12):
         model = quick(n_factors=2, n_draws=5, random_state=seed).fit(X, y)
         assert np.abs(model.predict(X) - y).max() < 0.4
@@ -546,7 +547,7 @@ def test_search_for_a_step_size(ratings):
 def test_ksd_sees_that_the_temperature_is_wrong(model, ratings):
     hot = quick(temperature=2.0).fit(*ratings)
     assert hot._representative_draws(50).std() > model._representative_draws(50).std()
-    hot.temperature = 1.0  # its draws, judged as those of the posterior
+    hot._model = model._model  # its draws, judged as those of the posterior
     ksd, floor = model.ksd(return_floor=True)
     assert ksd < hot.ksd()
     assert np.isfinite(floor)

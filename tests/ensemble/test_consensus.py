@@ -20,12 +20,11 @@ from skbayes_sg import (
     SGHMCLogisticRegression,
     SGLDLogisticRegression,
     SGMCMCLogisticRegression,
-    _consensus,
     load_draws,
     save_draws,
 )
 from skbayes_sg.datasets import make_logistic
-from skbayes_sg.ensemble._consensus import merge_draws
+from skbayes_sg.inference.consensus import merge_draws
 
 
 def quick(**parameters):
@@ -129,7 +128,7 @@ def test_forgetting_the_share_of_the_prior_is_caught(narrow, monkeypatch):
     def forgetful(estimator, n_shards, seed):
         return clone(estimator).set_params(random_state=int(seed))
 
-    monkeypatch.setattr(_consensus, "_with_share", forgetful)
+    monkeypatch.setattr("skbayes_sg.ensemble._consensus._with_share", forgetful)
     model = consensus().fit(X, y)
     assert not reaches_the_posterior(model, exact)
     error, ratio, _ = errors(model, exact)

@@ -20,7 +20,7 @@ from skbayes_sg.kernels.gradients import ControlVariate, Full
 from skbayes_sg.kernels.models import MatrixFactorization, RatingNoise, RowPrior
 from skbayes_sg.kernels.models.matrix_factorization import (
     apply_curvature,
-    as_rows,
+    as_matrix,
     largest_curvature,
     residuals,
     width,
@@ -278,7 +278,7 @@ def test_conditionals_leave_the_joint_law_invariant():
 def test_curvature_is_the_hessian_where_the_fit_is_perfect(kind):
     model = factorization(**KINDS[kind])
     work, theta, idx = random_work(model), random_theta(model), all_rows(model)
-    residual, _ = residuals(model, work, as_rows(theta, width(model)), idx)
+    residual, _ = residuals(model, work, as_matrix(theta, width(model)), idx)
     model = for_kernels(model._replace(y=model.y - residual))
     v, out, eps = random_theta(model, 2), np.zeros_like(theta), 1e-6
     apply_curvature(model, work, theta, v, out)

@@ -16,12 +16,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import skbayes_sg.inference.exploration.one_mode as exploring
 from skbayes_sg import (
     DivergenceError,
     KSDStepSizeSearch,
     SGLDLogisticRegression,
     SGMCMCLogisticRegression,
-    _base,
 )
 from skbayes_sg.datasets import make_logistic
 from skbayes_sg.kernels.samplers import SGLD, LeimkuhlerMatthews
@@ -183,13 +183,13 @@ def test_automatic_thinning_is_that_of_the_automatic_step(sizes):
 def test_candidates_share_what_does_not_depend_on_the_step(monkeypatch):
     """One search for the mode, and the draws of a fit that shares nothing."""
     modes = []
-    find_mode = _base.find_mode
+    find_mode = exploring.find_mode
 
     def counted(*args):
         modes.append(find_mode(*args))
         return modes[-1]
 
-    monkeypatch.setattr(_base, "find_mode", counted)
+    monkeypatch.setattr(exploring, "find_mode", counted)
     grid = {"step_size": [0.1, 0.3, 0.5, 1.0, 1.5, 2.0], "prior_variance": [1.0, 10.0]}
     options = {"refit": False, "random_state": 0}
     halving = KSDStepSizeSearch(SHORT, grid, strategy="halving", **options).fit(X, Y)

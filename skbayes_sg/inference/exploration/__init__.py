@@ -1,1 +1,21 @@
 """Where chains start, in which units they move, and how far: one file per family."""
+
+import skbayes_sg.inference.exploration.matrix_factorization  # noqa: F401  registers
+import skbayes_sg.inference.exploration.mlp  # noqa: F401  registers
+from skbayes_sg.inference.exploration.one_mode import explore
+from skbayes_sg.inference.exploration.request import (
+    Exploration,
+    Request,
+    Settings,
+    check_draws,
+    for_diagnostics,
+)
+
+__all__ = [
+    "Exploration",
+    "Request",
+    "Settings",
+    "check_draws",
+    "explore",
+    "for_diagnostics",
+]

@@ -1,4 +1,4 @@
-"""Matrix factorisation: where its chains start, in which units they move, how far.
+"""Matrix factorization: where its chains start, in which units they move, how far.
 
 The posterior is invariant under rotations of the factors, so there is no one mode to
 measure it at. Each chain starts from random factors of its own, and the units are
@@ -12,22 +12,44 @@ import numpy as np
 
 from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.divergence import DivergenceError
-from skbayes_sg.kernels.coordinates import Diagonal
-from skbayes_sg.kernels.gradients import Full
+from skbayes_sg.inference.exploration.one_mode import explore
+from skbayes_sg.inference.exploration.request import (
+    Exploration,
+    check_batch_size,
+    check_draws,
+    chosen,
+)
+from skbayes_sg.inference.optimize import find_mode
+from skbayes_sg.kernels.coordinates import Diagonal, Identity
+from skbayes_sg.kernels.generic import for_kernels
+from skbayes_sg.kernels.gradients import GRADIENTS, Full
 from skbayes_sg.kernels.models.matrix_factorization import (
+    MatrixFactorization,
     largest_curvature,
     width,
 )
-from skbayes_sg.kernels.passes import hessian_diagonal, log_posterior
-from skbayes_sg.kernels.protocol.model import init_work, n_parameters
+from skbayes_sg.kernels.models.matrix_factorization_draws import unpack
+from skbayes_sg.kernels.passes import hessian_diagonal
+from skbayes_sg.kernels.protocol.gradient import (
+    batch_size_of,
+    centered_at,
+    is_exact,
+    needs_mode,
+    with_batch_size,
+)
+from skbayes_sg.kernels.protocol.model import init_work, n_rows, theta_of, work_at
 from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     curvature_exponent,
+    friction_of,
     relaxation,
     stable_step,
 )
-from skbayes_sg.kernels.samplers import BAOAB
+from skbayes_sg.kernels.samplers import BAOAB, LazyLangevin, LeimkuhlerMatthews
 
+MAX_FULL = 10_000_000  # ratings up to which the full gradient is the cheapest
+LAZY_SHARE = 0.04  # of all rows; lazy steps pay where a minibatch touches fewer
+MODE_STEPS = 10_000  # of the search for the center of a control variate
 TOLERANCE = 0.2  # relative excess of variance that gradient noise may cause
 WARM_UP_SAMPLER = BAOAB(friction=0.2)
 NOISE_ROUNDS = 3  # of conditional means, from which the noise starts
@@ -38,31 +60,89 @@ FEW = 3000  # ratings
 MEASURED = 100_000  # ratings at which a measurement looks, over several draws
 MARGIN = 6.0  # sds of the log of the largest curvature, over draws, that steps allow
 MAX_FIT = 10.0  # times the largest rating, centred, that no draw may exceed
-MAX_RETRIES = 5  # of a step size after a divergence
 MIN_BURN_IN, MAX_BURN_IN = 50, 5000
 MIN_THIN, MAX_THIN = 5, 200
 
 
-class FactorDraws(NamedTuple):
-    """Recorded draws, as views; leading axes are those of the draws."""
-
-    rows: np.ndarray  # (..., n_users + n_items, q)
-    hyper: np.ndarray  # (..., 2, 2, q) m and lambda of users, of items
-    noise: np.ndarray  # (..., 1 + n_users + n_items) alpha, s, t
-    links: np.ndarray  # (..., p, q) B
-
-
-def unpack(draws, n_rows, q):
-    """Return what `draws`, (..., dim), hold of `n_rows` users and items."""
-    ends = np.cumsum([n_rows * q, 4 * q, 1 + n_rows])
-    rows, hyper, noise, links = np.split(draws, ends, axis=-1)
-    lead = draws.shape[:-1]
-    return FactorDraws(
-        rows.reshape(*lead, n_rows, q),
-        hyper.reshape(*lead, 2, 2, q),
-        noise,
-        links.reshape(*lead, -1, q),
+@explore.register(MatrixFactorization)
+def _(model, request):
+    settings, sampler = request.settings, request.sampler
+    size = rating_batch_size(model, settings)
+    model = model._replace(refresh_every=_refresh_every(model, size))
+    draws = request.start
+    if draws is None:
+        rng = np.random.default_rng(request.seed("factors"))
+        draws = [random_start(model, rng) for _ in range(settings.n_chains)]
+        draws = np.stack(draws)
+    if settings.preconditioner == "none":
+        region = row_geometry(model, draws)._replace(coordinates=Identity())
+        limit = None
+    else:
+        draws, region = warm_up(model, draws, request)
+        model = for_kernels(continued(model, draws))
+        limit = stable_step(sampler) / region.largest ** curvature_exponent(sampler)
+    gradient = _gradient(model, settings.gradient, size, draws[0])
+    h = request.share * automatic_row_step(model, sampler, gradient, region)
+    h = chosen(settings.step_size, h)
+    burn_in, thin = automatic_row_lengths(sampler, h)
+    start = np.stack([theta_of(model, draw) for draw in draws])
+    return Exploration(
+        model=model,
+        sampler=sampler,
+        gradient=gradient,
+        coordinates=region.coordinates,
+        start=start,
+        mode=start[0],
+        theta_sd=region.theta_sd,
+        gradient_variance=np.full(start.shape[1], relative_noise(model, gradient)),
+        step_size=h,
+        burn_in=chosen(settings.burn_in, burn_in),
+        thin=chosen(settings.thin, thin),
+        step_limit=limit,
     )
+
+
+def automatic_sampler(model, settings):
+    """Return the sampler that suits the size of the minibatches."""
+    size = rating_batch_size(model, settings)
+    if size == n_rows(model):
+        return WARM_UP_SAMPLER
+    n = model.n_users + model.n_items
+    few = 2 * size < LAZY_SHARE * n and not model.prior.on_log_scale
+    return LazyLangevin() if few else LeimkuhlerMatthews()
+
+
+def rating_batch_size(model, settings):
+    """Return the ratings per gradient estimate."""
+    n, gradient, size = n_rows(model), settings.gradient, settings.batch_size
+    is_name = isinstance(gradient, str)
+    if size == "auto" and not is_name:
+        size = batch_size_of(gradient) or "auto"
+    check_batch_size(size, n)
+    if size != "auto":
+        return size
+    exact = gradient == "full" if is_name else is_exact(gradient)
+    if exact or (is_name and gradient == "auto" and n <= MAX_FULL):
+        return n
+    return min(n, max(1000, n // 10))
+
+
+def _gradient(model, gradient, size, draw):
+    """Return the gradient estimator; a control variate is centered near `draw`."""
+    if isinstance(gradient, str):
+        if gradient == "auto":
+            gradient = "minibatch" if size < n_rows(model) else "full"
+        gradient = with_batch_size(GRADIENTS[gradient](), size)
+    if needs_mode(gradient):
+        near = theta_of(model, draw)
+        mode = find_mode(model, near, n_iter=MODE_STEPS, random_state=0)
+        gradient = centered_at(gradient, mode)
+    return gradient
+
+
+def _refresh_every(model, batch_size):
+    """Return how often to draw the noise: its pass over all ratings is kept cheap."""
+    return max(4, math.ceil(1.5 * n_rows(model) / batch_size))
 
 
 class RowGeometry(NamedTuple):
@@ -81,7 +161,7 @@ def row_geometry(model, draws):
     grows with the number of ratings, and rotations leave it as it is.
     """
     d, q, n = model.n_factors, width(model), model.n_users + model.n_items
-    places = [(_work_at(model, draw), theta_of(model, draw)) for draw in draws]
+    places = [(work_at(model, draw), theta_of(model, draw)) for draw in draws]
     total = np.zeros((n, q))
     for work, theta in places:
         out = np.zeros(theta.size)
@@ -113,20 +193,19 @@ def random_start(model, rng):
     return np.concatenate([part.ravel() for part in parts]).astype(model.y.dtype)
 
 
-def warm_up(model, draws, seed, share=1.0, **options):
+def warm_up(model, draws, request):
     """Move recorded draws, (n_chains, dim), towards the posterior, by full gradients.
 
     Returns the draws and the geometry there. With few ratings the curvature is tens of
-    times larger at some draws than at others, so it is measured at many of them. The
-    steps are a `share` of those that suit the geometry.
+    times larger at some draws than at others, so it is measured at many of them.
     """
     sampler, gradient = WARM_UP_SAMPLER, Full()
-    model = model._replace(refresh_every=WARM_UP_REFRESH)
-    where, n = row_geometry(model, draws), model.y.size
-    rounds = ROUNDS + LATE_ROUNDS if n <= FEW else ROUNDS
-    for length, stream in zip(rounds, seed.spawn(len(rounds)), strict=True):
+    model = for_kernels(model._replace(refresh_every=WARM_UP_REFRESH))
+    region, n = row_geometry(model, draws), n_rows(model)
+    for length in ROUNDS + LATE_ROUNDS if n <= FEW else ROUNDS:
         places = min(max(MEASURED // n, 1), length // ROUNDS[0])
-        h = 0.5 * share * automatic_row_step(model, sampler, gradient, where)
+        h = 0.5 * request.share * automatic_row_step(model, sampler, gradient, region)
+        options = request.run_options(f"warm-up-{length}")
         moved = sample(
             continued(model, draws),
             sampler,
@@ -136,25 +215,21 @@ def warm_up(model, draws, seed, share=1.0, **options):
             thin=length // places,
             n_chains=len(draws),
             start=np.stack([theta_of(model, draw) for draw in draws]),
-            coordinates=where.coordinates,
-            scale=where.theta_sd,
-            random_state=stream,
-            **options,
+            coordinates=region.coordinates,
+            scale=region.theta_sd,
+            **{**options, "checkpoint": None},  # as quick to repeat as to resume
         )
-        check_fit(model, moved, h)
-        where = row_geometry(model, moved.reshape(-1, moved.shape[-1]))
+        check_draws(model, moved, h)
+        region = row_geometry(model, moved.reshape(-1, moved.shape[-1]))
         draws = moved[:, -1]
-    return draws, where
+    return draws, region
 
 
-def check_fit(model, draws, h):
-    """Raise a DivergenceError if recorded draws fit some rating with an absurd number.
-
-    One row of thousands may diverge, unseen in the mean over all of them, and so may
-    the logarithm of one lambda, which never comes back from a lambda of zero. The draws
-    are (n_chains, n_draws, dim).
-    """
-    y, d, size = model.y, model.n_factors, 2**16
+@check_draws.register(MatrixFactorization)
+def _(model, draws, step_size):
+    # One row of thousands may diverge, unseen in the mean over all of them, and so may
+    # the logarithm of one lambda, which never comes back from a lambda of zero.
+    h, y, d, size = step_size, model.y, model.n_factors, 2**16
     limit = MAX_FIT * (float(np.abs(y).max()) or 1.0)
     for chain, draw in ((c, draw) for c, own in enumerate(draws) for draw in own):
         parts = unpack(draw, model.n_users + model.n_items, width(model))
@@ -176,20 +251,6 @@ def check_fit(model, draws, h):
                     f"rating is {worst:.3g} from that of all. Try step_size="
                     f'{h / 4:.2g}, or step_size="auto"'
                 )
-
-
-def with_retries(run):
-    """Return ``run(share)`` of the largest share of the steps that does not diverge.
-
-    The posterior is steeper elsewhere than it was seen to be. Each attempt starts where
-    the first did: a chain far out, its noise large, would not come back.
-    """
-    for attempt in range(MAX_RETRIES):
-        try:
-            return run(0.5**attempt)
-        except DivergenceError:
-            continue
-    return run(0.5**MAX_RETRIES)
 
 
 def continued(model, draws):
@@ -228,19 +289,23 @@ def with_noise(model):
     return model._replace(noise=noise)
 
 
-def automatic_row_step(model, sampler, gradient, where, temperature=1.0):
-    """Return the step size whose gradient noise heats by `TOLERANCE` at the most.
+def automatic_row_step(model, sampler, gradient, region):
+    """Return the step size whose gradient noise heats by `TOLERANCE` at the most."""
+    power = curvature_exponent(sampler)
+    accurate = accurate_step(sampler, relative_noise(model, gradient), TOLERANCE)
+    return min(
+        accurate / region.typical**power, stable_step(sampler) / region.largest**power
+    )
+
+
+def relative_noise(model, gradient):
+    """Return the variance of gradient estimates, relative to the curvature.
 
     The score of a rating has the variance of its curvature, so a minibatch of n of N
     ratings has N/n - 1 times the variance of the likelihood's own curvature.
     """
-    n, power = model.y.size, curvature_exponent(sampler)
-    noise = n / getattr(gradient, "batch_size", n) - 1.0
-    accurate = accurate_step(sampler, noise / temperature, TOLERANCE)
-    return min(
-        accurate / (where.typical / temperature) ** power,
-        stable_step(sampler) / (where.largest / temperature) ** power,
-    )
+    n = n_rows(model)
+    return n / (batch_size_of(gradient) or n) - 1.0
 
 
 def automatic_row_lengths(sampler, h):
@@ -248,47 +313,10 @@ def automatic_row_lengths(sampler, h):
 
     With little friction a position turns several times before its momentum decays.
     """
-    tau, friction = relaxation(sampler, h), getattr(sampler, "friction", 1.0)
+    tau, friction = relaxation(sampler, h), friction_of(sampler)
     burn_in = min(max(math.ceil(3 * tau), MIN_BURN_IN), MAX_BURN_IN)
     thin = math.ceil(tau * min(friction, 1.0))
     return burn_in, min(max(thin, MIN_THIN), MAX_THIN)
-
-
-def theta_of(model, draw):
-    """Return theta of a recorded draw, (n_parameters,)."""
-    n, q = model.n_users + model.n_items, width(model)
-    theta = draw[: n * q]
-    if model.prior.on_log_scale:
-        hyper = unpack(draw, n, q).hyper.copy()
-        hyper[:, 1] = np.log(hyper[:, 1])
-        theta = np.concatenate([theta, hyper.ravel()])
-    return np.ascontiguousarray(theta, model.y.dtype)
-
-
-def factor_scores(model, draws):
-    """Return the gradient of log p by theta at recorded draws, (n_draws, d) float64.
-
-    Each draw is scored given its own m, lambda, B and noise.
-    """
-    scores = np.empty((len(draws), n_parameters(model)))
-    for draw, out in zip(draws, scores, strict=True):
-        g = np.empty(out.size, model.y.dtype)
-        log_posterior(model, _work_at(model, draw), theta_of(model, draw), g)
-        out[:] = g
-    return scores
-
-
-def _work_at(model, draw):
-    """Return a work with the unknowns of a recorded draw."""
-    work = init_work(model)
-    parts = unpack(draw, *work.mean.shape)
-    work.hyper[:], work.noise[:], work.links[:] = parts.hyper, parts.noise, parts.links
-    work.mean[:] = np.repeat(parts.hyper[:, 0], [model.n_users, model.n_items], axis=0)
-    data, indices, indptr, _ = model.features
-    for g in range(len(indptr) - 1):
-        here = slice(indptr[g], indptr[g + 1])
-        work.mean[indices[here]] += np.outer(data[here], parts.links[g])
-    return work
 
 
 def _hyper_curvature(model, work):

@@ -7,30 +7,54 @@ closely than draws do.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.curvature import curvature_diagonal, largest_curvature
+from skbayes_sg.inference.exploration.one_mode import explore
+from skbayes_sg.inference.exploration.request import (
+    Exploration,
+    check_batch_size,
+    chosen,
+    for_diagnostics,
+)
 from skbayes_sg.kernels.capabilities.curvature import add_prior_hessian_diagonal
+from skbayes_sg.kernels.coordinates import Diagonal, Identity
 from skbayes_sg.kernels.data.rows import CSRRows
 from skbayes_sg.kernels.engine import estimate_gradient
 from skbayes_sg.kernels.generic import for_kernels
-from skbayes_sg.kernels.gradients import Minibatch
-from skbayes_sg.kernels.models.mlp import mean_precision, unpack
+from skbayes_sg.kernels.gradients import GRADIENTS, Full, Minibatch
+from skbayes_sg.kernels.models.mlp import MLP, mean_precision, unpack
 from skbayes_sg.kernels.models.mlp_layers import activate
 from skbayes_sg.kernels.optimizers import Adam
-from skbayes_sg.kernels.protocol.gradient import init_memory
+from skbayes_sg.kernels.protocol.gradient import (
+    centered_at,
+    init_memory,
+    needs_mode,
+    prepare,
+    with_batch_size,
+)
 from skbayes_sg.kernels.protocol.model import (
     init_work,
     n_parameters,
     n_rows,
     parameter_dtype,
+    theta_of,
 )
-from skbayes_sg.kernels.protocol.sampler import curvature_exponent
+from skbayes_sg.kernels.protocol.sampler import (
+    accurate_step,
+    curvature_exponent,
+    friction_of,
+    stable_step,
+)
 from skbayes_sg.kernels.schedules import Polynomial
 
+BATCH_SIZE = 500
+ROUNDS = (0.05, 0.1, 0.25)  # shares of burn-in after which units are measured again
+TOLERANCE = 0.1  # relative error of a variance that a step may cause, noise apart
 FRICTION = 0.02  # of samplers with momentum: what they forget in a step
 SLOWDOWN = 4.0  # that lets curvatures grow beyond those measured
 HEAT = 0.1  # which gradient noise may add to the temperature of a weight
@@ -43,6 +67,156 @@ MIN_TRAINING = 1000  # steps of it at the least
 MIN_THIN = 100
 THINNED_EPOCHS = 2  # per draw, where that is longer: gradient noise slows the chain
 BURN_IN_DRAWS = 50
+
+
+class NetworkGeometry(NamedTuple):
+    """Units in which the weights move."""
+
+    coordinates: NamedTuple
+    theta_sd: np.ndarray  # (d,) prior sds: weights a hundred times as large ran away
+    gradient_variance: np.ndarray  # (d,) in these units
+
+
+@explore.register(MLP)
+def _(model, request):
+    settings, sampler = request.settings, request.sampler
+    size = _batch_size(model, request)
+    if request.start is None:
+        if "networks" not in request.memory:
+            request.memory["networks"] = _train(model, request, size)
+        model, thetas = request.memory["networks"]
+    else:
+        thetas = np.stack([theta_of(model, draw) for draw in request.start])
+    gradient, mode = _gradient(model, request, size, thetas[0]), thetas[0]
+    if not needs_mode(gradient) and needs_mode(_named(settings.gradient)):
+        thetas = np.tile(mode, (settings.n_chains, 1))
+    h = request.share * accurate_step(sampler, 0.0, TOLERANCE)
+    h = chosen(settings.step_size, h)
+    burn_in, thin = _lengths(model, settings, size)
+    rng, spent = np.random.default_rng(request.seed("units")), 0
+    if request.start is None:
+        for length in filter(None, (int(share * burn_in) for share in ROUNDS)):
+            region = _region(model, request, size, thetas, h, rng)
+            name = f"burn-in-{spent}-share-{request.share:g}"
+            thetas = _leave_modes(
+                *(model, sampler, gradient, region, h, thetas, length),
+                request.run_options(name),
+            )
+            spent += length
+    region = _region(model, request, size, thetas, h, rng)
+    return Exploration(
+        model=model,
+        sampler=sampler,
+        gradient=gradient,
+        coordinates=region.coordinates,
+        start=thetas,
+        mode=mode,
+        theta_sd=region.theta_sd,
+        gradient_variance=region.gradient_variance,
+        step_size=h,
+        burn_in=burn_in - spent,
+        thin=thin,
+        step_limit=stable_step(sampler),
+        spent=spent,
+    )
+
+
+@for_diagnostics.register(MLP)
+def _(model):
+    if not model.learns_precision:
+        return model
+    return for_kernels(model._replace(precision=np.zeros_like(model.precision)))
+
+
+def _batch_size(model, request):
+    """Return the rows per gradient estimate; a batch of a stream is taken whole."""
+    n, size = n_rows(model), request.settings.batch_size
+    if request.total is not None:
+        return n
+    check_batch_size(size, n)
+    return chosen(size, min(BATCH_SIZE, n))
+
+
+def _train(model, request, size):
+    """Return the model with precisions to start from, and trained weights."""
+    n_chains = request.settings.n_chains
+    rng = np.random.default_rng(request.seed("weights"))
+    burn_in, thin = _lengths(model, request.settings, size)
+    n_iter = training_length(model, size) + burn_in + request.settings.n_draws * thin
+    request.progress.expect(n_chains * n_iter)
+    if model.learns_precision:
+        precision = starting_precision(model, rng)
+        model = for_kernels(model._replace(precision=precision))
+    starts = np.stack([random_weights(model, rng) for _ in range(n_chains)])
+    return model, train(model, starts, size, **request.run_options("training"))
+
+
+def _lengths(model, settings, size):
+    """Return burn-in and thinning."""
+    burn_in, thin = automatic_network_lengths(model, size)
+    return chosen(settings.burn_in, burn_in), chosen(settings.thin, thin)
+
+
+def _named(gradient):
+    """Return a gradient estimator given by its name or as it is."""
+    if not isinstance(gradient, str):
+        return gradient
+    return GRADIENTS["minibatch" if gradient == "auto" else gradient]()
+
+
+def _gradient(model, request, size, mode):
+    """Return the gradient estimator; control variates are centered at `mode`."""
+    if request.total is not None:
+        return Full()
+    name = request.settings.gradient
+    gradient = _named(name)
+    if not isinstance(name, str):
+        return gradient
+    gradient = centered_at(with_batch_size(gradient, size), mode)
+    try:
+        return prepare(gradient, model)
+    except (NotImplementedError, ValueError) as error:
+        raise ValueError(
+            f"gradient={name!r} is not for networks: {error}; use "
+            '"minibatch", "cv" or "svrg"'
+        ) from error
+
+
+def _region(model, request, size, thetas, h, rng):
+    """Return the units in which weights move from `thetas`, (n_chains, d)."""
+    unit, variance = network_units(
+        model, size, thetas, request.sampler, h, rng, request.total
+    )
+    if request.settings.preconditioner == "none":
+        unit, coordinates = np.ones_like(unit), Identity()
+    else:
+        scale = unit.astype(thetas.dtype)
+        coordinates = Diagonal(np.zeros_like(scale), scale)
+    reach = np.full(unit.size, max(1.0, model.precision.min() ** -0.5))
+    return NetworkGeometry(coordinates, reach, unit**2 * variance)
+
+
+def _leave_modes(model, sampler, gradient, region, h, thetas, length, options):
+    """Return where the chains from `thetas` are after `length` steps.
+
+    Trained weights are small, and precisions learnt from them so large that they would
+    take long to come down: meanwhile they are held.
+    """
+    draws = sample(
+        model._replace(learns_precision=False),
+        sampler,
+        gradient,
+        step_size=h,
+        n_draws=1,
+        thin=length,
+        n_chains=len(thetas),
+        start=thetas,
+        coordinates=region.coordinates,
+        scale=region.theta_sd,
+        step_limit=stable_step(sampler),
+        **options,
+    )
+    return draws[:, 0, : thetas.shape[1]]
 
 
 def starting_precision(model, rng):
@@ -74,7 +248,7 @@ def random_weights(model, rng):
 
 
 def train(model, starts, batch_size, **options):
-    """Maximise log p from each of `starts` by Adam; return (n_chains, d)."""
+    """Maximize log p from each of `starts` by Adam; return (n_chains, d)."""
     n_iter = training_length(model, batch_size)
     draws = sample(
         # Learnt without noise, precisions would rise until all weights are zero.
@@ -97,7 +271,7 @@ def training_length(model, batch_size):
     return max(MIN_TRAINING, EPOCHS * n_rows(model) // batch_size)
 
 
-def network_units(model, batch_size, thetas, sampler, h, rng, temperature=1.0):
+def network_units(model, batch_size, thetas, sampler, h, rng, total=None):
     """Return units for steps of size h, and the variance V of the gradient; (d,) each.
 
     A weight moves in units of (M (c F + lambda) + h V T / (4 C q))^-1/2, where F is its
@@ -118,7 +292,8 @@ def network_units(model, batch_size, thetas, sampler, h, rng, temperature=1.0):
         add_prior_hessian_diagonal(pilot, init_work(pilot), theta, own)
         fisher += (curvature_diagonal(pilot, theta) - own) / len(thetas)
         prior += own / len(thetas)
-        variance += _gradient_variance(model, batch_size, theta, rng) / len(thetas)
+        own = _gradient_variance(model, batch_size, theta, rng, total)
+        variance += own / len(thetas)
     squares = _column_squares(model.rows)
     fisher = _of_rare_features(np.maximum(fisher, 0.0), squares, model.sizes)
     variance = _of_rare_features(variance, squares, model.sizes)
@@ -129,7 +304,7 @@ def network_units(model, batch_size, thetas, sampler, h, rng, temperature=1.0):
     # In the units of a metric of its own (exponent 0) a sampler meets no curvature.
     margin = SLOWDOWN ** (1.0 / (curvature_exponent(sampler) or 1.0))
     curvature = margin * (c * fisher + prior)
-    heat = h * variance * temperature / (4.0 * damping(sampler) * HEAT)
+    heat = h * variance * model.temperature / (4.0 * friction_of(sampler) * HEAT)
     return 1.0 / np.sqrt(curvature + heat), variance
 
 
@@ -137,17 +312,6 @@ def automatic_network_lengths(model, batch_size):
     """Return burn-in and thinning."""
     thin = max(MIN_THIN, THINNED_EPOCHS * n_rows(model) // batch_size)
     return BURN_IN_DRAWS * thin, thin
-
-
-def damping(sampler):
-    """Return the friction of a sampler with momentum, 1 for all others."""
-    return getattr(sampler, "friction", getattr(sampler, "diffusion", 1.0))
-
-
-def damped(sampler):
-    """Return the sampler with the friction that suits networks."""
-    given = {"friction": FRICTION, "diffusion": FRICTION}
-    return sampler._replace(**{k: given[k] for k in sampler._fields if k in given})
 
 
 def pilot_model(model, theta, rng):
@@ -205,16 +369,25 @@ def _column_squares(rows):
     return np.einsum("ij,ij->j", rows, rows).astype(float)
 
 
-def _gradient_variance(model, batch_size, theta, rng):
-    """Return the variance of gradient estimates at theta, (d,)."""
-    if batch_size == n_rows(model):
+def _gradient_variance(model, batch_size, theta, rng, total=None):
+    """Return the variance of gradient estimates at theta, (d,).
+
+    Where all rows are a batch that stands for `total` rows, that of halves of the batch
+    is extrapolated.
+    """
+    n = n_rows(model)
+    size, factor = batch_size, 1.0
+    if batch_size == n and total is not None and 1 < n < total:
+        size = n // 2
+        factor = (1 / n - 1 / total) / (1 / size - 1 / n)
+    if size == n:
         return np.zeros(theta.size)
-    gradient = for_kernels(Minibatch(batch_size))
+    gradient = for_kernels(Minibatch(size))
     memory = init_memory(gradient, model, theta, rng)
     out = np.empty((2 * PILOT_PAIRS, theta.size), theta.dtype)
     thetas = np.tile(theta, (len(out), 1))
     estimate_gradient(gradient, memory, model, init_work(model), thetas, rng, out)
-    return 0.5 * np.mean((out[::2].astype(float) - out[1::2]) ** 2, axis=0)
+    return factor * 0.5 * np.mean((out[::2].astype(float) - out[1::2]) ** 2, axis=0)
 
 
 def _take(rows, idx):

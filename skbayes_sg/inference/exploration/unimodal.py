@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigvalsh
+from scipy.optimize import bisect
 
 from skbayes_sg.inference.curvature import (
     curvature_diagonal,
@@ -20,6 +21,7 @@ from skbayes_sg.kernels.coordinates import Dense, Diagonal, Identity
 from skbayes_sg.kernels.engine import estimate_gradient
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.passes import log_posterior
+from skbayes_sg.kernels.protocol.coordinates import pull_back_rows
 from skbayes_sg.kernels.protocol.gradient import init_memory, prepare
 from skbayes_sg.kernels.protocol.model import init_work, parameter_dtype
 from skbayes_sg.kernels.protocol.sampler import (
@@ -29,7 +31,6 @@ from skbayes_sg.kernels.protocol.sampler import (
     stable_step,
     with_noise_absorbed,
 )
-from skbayes_sg.kernels.samplers.momentum import largest_step
 
 TOLERANCE = 0.02  # relative error of a posterior variance that a step may cause
 # Larger errors for short chains, in which the draws' own scatter is larger still.
@@ -38,8 +39,6 @@ MAX_DENSE = 1024  # parameters up to which the whole Hessian is used
 PILOT_DRAWS = 128
 PILOT_STEPS = 400  # of the chain that finds typical draws of a skewed posterior
 SKEWED = 1.5  # relative steepness from which a Gaussian does not serve as a pilot
-MIN_BATCH = 200  # fewer rows save little time
-MIN_ROWS = 1000  # up to which all rows are the minibatch
 MAX_BURN_IN = 10_000
 MAX_THIN = 100
 
@@ -200,7 +199,7 @@ def gradient_noise(model, gradient, where, draws, seed):
     gradient = for_kernels(prepare(gradient, model))
     memory = init_memory(gradient, model, thetas[0], rng)
     estimate_gradient(gradient, memory, model, init_work(model), thetas, rng, out)
-    difference = _pulled_back(where.coordinates, out[::2].astype(float) - out[1::2])
+    difference = pull_back_rows(where.coordinates, out[::2].astype(float) - out[1::2])
     variance = 0.5 * np.mean(difference**2, axis=0) / where.temperature**2
     return _without_scatter(variance / where.curvatures, len(draws))
 
@@ -242,47 +241,11 @@ def step_limit(sampler, where, steepness=1.0, noise=0.0):
     def is_too_large(h):
         return h > stable_step(with_noise_absorbed(sampler, h, mean))
 
-    limit = largest_step(is_too_large, False, stable_step(sampler))
+    largest = stable_step(sampler)
+    limit = largest
+    if is_too_large(largest):
+        limit = bisect(lambda h: is_too_large(h) - 0.5, 0.0, largest, rtol=1e-6)
     return _in_units(sampler, where, limit, steepness)
-
-
-def automatic_batch_size(n, sampler, noise_of, steepness=1.0):
-    """Return the smallest minibatch with which the sampler takes nearly its full step.
-
-    Below it, step and minibatch size trade off at equal cost per effective draw.
-    ``noise_of(size)`` measures the noise; of `n` rows, its variance is a factor times
-    1 / size - 1 / n. The factor is constant for uniform minibatches and falls with the
-    size of preferential ones, so it is measured at sizes that grow fourfold.
-    """
-    full = accurate_step(sampler, 0.0, TOLERANCE)
-    full /= steepness ** curvature_exponent(sampler)
-
-    def suffices(size, factor):
-        noise = factor * (1.0 / size - 1.0 / n)
-        return accurate_step(sampler, noise, TOLERANCE) >= 0.75 * full
-
-    sizes, factors = [], []
-    size = min(n, MIN_BATCH)
-    while size < n:
-        sizes.append(size)
-        factors.append(float(np.max(noise_of(size))) / (1.0 / size - 1.0 / n))
-        if suffices(size, factors[-1]):
-            break
-        size = min(n, 4 * size)
-    low, high = sizes[-2] if len(sizes) > 1 else size, size
-    while low < high:
-        size = (low + high) // 2
-        if suffices(size, _interpolated(size, sizes, factors)):
-            high = size
-        else:
-            low = size + 1
-    return low
-
-
-def _interpolated(size, sizes, factors):
-    """Return the factor at `size` by straight lines between logarithms."""
-    logs = np.log(np.maximum(factors, np.finfo(float).tiny))
-    return math.exp(np.interp(math.log(size), np.log(sizes), logs))
 
 
 def automatic_lengths(sampler, where, step_size, noise=0.0):
@@ -330,9 +293,3 @@ def _relaxation(sampler, where, step_size, noise):
 
 def _automatic_thin(tau):
     return min(MAX_THIN, max(1, math.ceil(2 * tau)))
-
-
-def _pulled_back(coordinates, g):
-    if isinstance(coordinates, Dense):
-        return g @ coordinates.factor
-    return g * coordinates.scale if isinstance(coordinates, Diagonal) else g

@@ -4,7 +4,7 @@ Topics of words and paths of particles are such variables: given theta they are 
 for the rows of a minibatch alone, and the gradient is the one given both.
 """
 
-from skbayes_sg.kernels.generic import helper, implements, kernel_op
+from skbayes_sg.kernels.generic import helper, implements, kernel_op, python_op
 from skbayes_sg.kernels.protocol.model import add_gradient
 
 
@@ -26,14 +26,21 @@ def add_fresh_gradient(model, work, theta, idx, scale, rng, out):
     add_gradient(model, work, theta, idx, scale, out)
 
 
-def check_no_local_variables(gradient, model):
-    """Raise a ValueError if an estimator of differences meets local variables.
+@python_op
+def takes_local_variables(gradient):
+    """Whether the estimator draws local variables before each gradient.
 
-    Two gradients with local variables of their own differ by more than either.
+    Estimators of differences do not: two gradients with local variables of their own
+    differ by more than either of them varies.
     """
-    if implements(draw_local, model):
+    return False
+
+
+def check_local_variables(gradient, model):
+    """Raise a ValueError if the model has local variables and nothing draws them."""
+    if implements(draw_local, model) and not takes_local_variables(gradient):
         raise ValueError(
             f"{type(gradient).__name__} takes differences of gradients, but "
             f"{type(model).__name__} draws local variables for each of them; use "
-            '"minibatch" or "full"'
+            'gradient="minibatch" or "full"'
         )

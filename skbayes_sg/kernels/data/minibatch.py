@@ -1,4 +1,4 @@
-"""Drawing uniform minibatches of row indices without replacement.
+"""Row indices: uniform minibatches without replacement, and all rows in their order.
 
 A minibatch is the head of a permutation of all rows that persists between draws. One
 partial Fisher-Yates pass makes the head a uniform subset whatever the permutation was,
@@ -12,6 +12,7 @@ import numpy as np
 from skbayes_sg.kernels.generic import helper
 
 INDEX = np.int32
+CHUNK = 1024  # row indices of a pass that are held at once
 
 
 class MinibatchMemory(NamedTuple):
@@ -29,3 +30,18 @@ def draw_minibatch(permutation, size, rng):
             j = k + int(rng.random() * (n - k))
             permutation[k], permutation[j] = permutation[j], permutation[k]
     return permutation[:size]
+
+
+@helper
+def row_buffer():
+    """Return a buffer for `fill_rows`."""
+    return np.empty(CHUNK, INDEX)
+
+
+@helper
+def fill_rows(buffer, first, n):
+    """Return the row indices from `first` on, at most a buffer of them, in `buffer`."""
+    count = min(buffer.size, n - first)
+    for k in range(count):
+        buffer[k] = first + k
+    return buffer[:count]

@@ -47,7 +47,7 @@ REACH = 1.0  # of models whose differences cost two gradients; of others, no lim
 class ControlVariate(NamedTuple):
     """Differences to the gradient at `mode`, on a fresh minibatch at every step."""
 
-    batch_size: int  # n
+    batch_size: int = None  # n; None: to be chosen
     mode: np.ndarray = None  # (d,) in the model's coordinates; None: to be found
     reach: float = None  # differences up to D = reach sqrt(N); None: see `REACH`
     anchor: np.ndarray = None  # what the model remembers of the mode

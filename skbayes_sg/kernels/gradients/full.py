@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.passes import fill_rows, row_buffer
+from skbayes_sg.kernels.capabilities.local_variables import add_fresh_gradient
+from skbayes_sg.kernels.data.minibatch import fill_rows, row_buffer
 from skbayes_sg.kernels.protocol.gradient import estimate, init_memory, is_exact
-from skbayes_sg.kernels.protocol.model import add_gradient, add_prior_gradient, n_rows
+from skbayes_sg.kernels.protocol.model import add_prior_gradient, n_rows
 
 
 class Full(NamedTuple):
@@ -34,7 +35,7 @@ def _(gradient, memory, model, work, theta, rng, out):
     n = n_rows(model)
     for first in range(0, n, memory.idx.size):
         rows = fill_rows(memory.idx, first, n)
-        add_gradient(model, work, theta, rows, 1.0, out)
+        add_fresh_gradient(model, work, theta, rows, 1.0, rng, out)
 
 
 @is_exact.register(Full)

@@ -57,7 +57,7 @@ class LinearControlVariate(NamedTuple):
     `WeightedControlVariate`.
     """
 
-    batch_size: int  # n
+    batch_size: int = None  # n; None: to be chosen
     mode: np.ndarray = None  # (d,) in the model's coordinates; None: to be found
     draws: np.ndarray = None  # (Q, d) typical ones; None: the mode alone
     weights: np.ndarray = None  # (N,) how often to draw each row, up to a factor

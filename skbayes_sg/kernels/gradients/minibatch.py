@@ -7,17 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.capabilities.local_variables import add_fresh_gradient
 from skbayes_sg.kernels.capabilities.theta_blocks import draw_rows
 from skbayes_sg.kernels.data.minibatch import INDEX, MinibatchMemory, draw_minibatch
 from skbayes_sg.kernels.gradients.blocked import terms_of
 from skbayes_sg.kernels.protocol.gradient import estimate, init_memory, prepare
-from skbayes_sg.kernels.protocol.model import add_gradient, add_prior_gradient, n_rows
+from skbayes_sg.kernels.protocol.model import add_prior_gradient, n_rows
 
 
 class Minibatch(NamedTuple):
     """Rows drawn afresh, without replacement, at every step."""
 
-    batch_size: int  # n
+    batch_size: int = None  # n; None: to be chosen
 
 
 @prepare.register(Minibatch)
@@ -42,4 +43,4 @@ def _(gradient, memory, model, work, theta, rng, out):
     idx = draw_rows(gradient, memory, rng)
     out[:] = 0.0
     add_prior_gradient(model, work, theta, out)
-    add_gradient(model, work, theta, idx, n_rows(model) / idx.size, out)
+    add_fresh_gradient(model, work, theta, idx, n_rows(model) / idx.size, rng, out)

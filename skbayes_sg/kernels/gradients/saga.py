@@ -13,8 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.kernels.capabilities.tables import init_table, replace_gradients
-from skbayes_sg.kernels.data.minibatch import INDEX, draw_minibatch
-from skbayes_sg.kernels.passes import fill_rows, row_buffer
+from skbayes_sg.kernels.data.minibatch import (
+    INDEX,
+    draw_minibatch,
+    fill_rows,
+    row_buffer,
+)
 from skbayes_sg.kernels.protocol.gradient import estimate, init_memory
 from skbayes_sg.kernels.protocol.model import add_prior_gradient, n_rows
 
@@ -22,7 +26,7 @@ from skbayes_sg.kernels.protocol.model import add_prior_gradient, n_rows
 class SAGA(NamedTuple):
     """Differences to the gradient of each row where it was last seen."""
 
-    batch_size: int  # n
+    batch_size: int = None  # n; None: to be chosen
 
 
 class SAGAMemory(NamedTuple):

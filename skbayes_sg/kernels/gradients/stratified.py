@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.capabilities.local_variables import add_fresh_gradient
 from skbayes_sg.kernels.capabilities.strata import row_classes
 from skbayes_sg.kernels.data.minibatch import INDEX, MinibatchMemory, draw_minibatch
 from skbayes_sg.kernels.generic import helper, implements
 from skbayes_sg.kernels.protocol.gradient import estimate, init_memory, prepare
-from skbayes_sg.kernels.protocol.model import add_gradient, add_prior_gradient, n_rows
+from skbayes_sg.kernels.protocol.model import add_prior_gradient, n_rows
 
 
 class Design(NamedTuple):
@@ -28,7 +29,7 @@ class Design(NamedTuple):
 class Stratified(NamedTuple):
     """Rows drawn within strata, of each in proportion to its size."""
 
-    batch_size: int  # n
+    batch_size: int = None  # n; None: to be chosen
     strata: np.ndarray = None  # (N,) labels; None: the model's classes
     design: Design = None
 
@@ -61,7 +62,7 @@ def _(gradient, memory, model, work, theta, rng, out):
     add_prior_gradient(model, work, theta, out)
     for s in range(gradient.design.counts.size):
         idx, scale = draw_stratum(gradient.design, memory, s, rng)
-        add_gradient(model, work, theta, idx, scale, out)
+        add_fresh_gradient(model, work, theta, idx, scale, rng, out)
 
 
 @helper

@@ -11,9 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.data.minibatch import INDEX, draw_minibatch
+from skbayes_sg.kernels.data.minibatch import (
+    INDEX,
+    draw_minibatch,
+    fill_rows,
+    row_buffer,
+)
 from skbayes_sg.kernels.numerics.vectors import copy_to
-from skbayes_sg.kernels.passes import fill_rows, row_buffer
 from skbayes_sg.kernels.protocol.gradient import estimate, init_memory, prepare
 from skbayes_sg.kernels.protocol.model import add_gradient, add_prior_gradient, n_rows
 
@@ -21,7 +25,7 @@ from skbayes_sg.kernels.protocol.model import add_gradient, add_prior_gradient, 
 class SVRG(NamedTuple):
     """Differences to the gradient at a point that the chain passed lately."""
 
-    batch_size: int  # n
+    batch_size: int = None  # n; None: to be chosen
     refresh_every: int = None  # estimates; None: N/n, as costly as the steps between
 
 

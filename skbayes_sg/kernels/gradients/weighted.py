@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.capabilities.local_variables import add_fresh_gradient
 from skbayes_sg.kernels.capabilities.strata import leverages
 from skbayes_sg.kernels.data.minibatch import MinibatchMemory
 from skbayes_sg.kernels.generic import implements
@@ -23,7 +24,7 @@ from skbayes_sg.kernels.gradients.stratified import (
     make_design,
 )
 from skbayes_sg.kernels.protocol.gradient import estimate, init_memory, prepare
-from skbayes_sg.kernels.protocol.model import add_gradient, add_prior_gradient, n_rows
+from skbayes_sg.kernels.protocol.model import add_prior_gradient, n_rows
 
 N_CLASSES = 16  # strata of similar weight
 
@@ -31,7 +32,7 @@ N_CLASSES = 16  # strata of similar weight
 class Weighted(NamedTuple):
     """Rows drawn in proportion to weights, by default the roots of their leverages."""
 
-    batch_size: int  # n
+    batch_size: int = None  # n; None: to be chosen
     mode: np.ndarray = None  # (d,) where leverages are taken
     weights: np.ndarray = None  # (N,) how often to draw each row, up to a factor
     design: Design = None
@@ -56,7 +57,7 @@ def _(gradient, memory, model, work, theta, rng, out):
     add_prior_gradient(model, work, theta, out)
     for s in range(gradient.design.counts.size):
         idx, scale = draw_stratum(gradient.design, memory, s, rng)
-        add_gradient(model, work, theta, idx, scale, out)
+        add_fresh_gradient(model, work, theta, idx, scale, rng, out)
 
 
 def row_weights(gradient, model, of_leverages):

@@ -37,7 +37,7 @@ SHARE = 0.3  # of the mean leverage, in the weight of every row
 class WeightedControlVariate(NamedTuple):
     """Differences to the gradient at `mode`, of rows drawn in proportion to weights."""
 
-    batch_size: int  # n
+    batch_size: int = None  # n; None: to be chosen
     mode: np.ndarray = None  # (d,) in the model's coordinates; None: to be found
     weights: np.ndarray = None  # (N,) how often to draw each row, up to a factor
     center: ControlVariate = None

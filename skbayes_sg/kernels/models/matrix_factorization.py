@@ -29,10 +29,14 @@ from skbayes_sg.kernels.capabilities.curvature import (
     add_hessian_diagonal,
     add_prior_hessian_diagonal,
 )
-from skbayes_sg.kernels.capabilities.theta_blocks import block_prior, blocks_of
+from skbayes_sg.kernels.capabilities.theta_blocks import (
+    block_prior,
+    block_width,
+    blocks_of,
+)
+from skbayes_sg.kernels.data.minibatch import fill_rows, row_buffer
 from skbayes_sg.kernels.data.rows import CSRRows
 from skbayes_sg.kernels.generic import entry_point, helper
-from skbayes_sg.kernels.passes import fill_rows, row_buffer
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
     add_prior_gradient,
@@ -148,7 +152,7 @@ def _(model):
 @add_gradient.register(MatrixFactorization)
 def _(model, work, theta, idx, scale, out):
     pairs, d, q = model.pairs, model.n_factors, width(model)
-    x, g = as_rows(theta, q), as_rows(out, q)
+    x, g = as_matrix(theta, q), as_matrix(out, q)
     for first in range(0, idx.size, BLOCK):
         block = idx[first : first + BLOCK]
         r = scores(model, work, x, block)
@@ -170,7 +174,7 @@ def _(model, work, theta, anchor, idx, scale, out):
     # The anchor's scores keep the noise precisions that it was made with: its full
     # gradient did, and the two must cancel in the mean, whatever alpha is now.
     pairs, d, q = model.pairs, model.n_factors, width(model)
-    x, g, center = as_rows(theta, q), as_rows(out, q), as_rows(anchor.theta, q)
+    x, g, center = as_matrix(theta, q), as_matrix(out, q), as_matrix(anchor.theta, q)
     r_center = anchor.r
     for first in range(0, idx.size, BLOCK):
         block = idx[first : first + BLOCK]
@@ -195,7 +199,7 @@ def _(model, work, theta):
 
 @log_likelihood.register(MatrixFactorization)
 def _(model, work, theta, idx):
-    weights, x, total = model.weights, as_rows(theta, width(model)), 0.0
+    weights, x, total = model.weights, as_matrix(theta, width(model)), 0.0
     for first in range(0, idx.size, BLOCK):
         block = idx[first : first + BLOCK]
         residual, alpha = residuals(model, work, x, block)
@@ -209,7 +213,7 @@ def _(model, work, theta, idx):
 def _(model, work, theta, idx, scale, out):
     # Exact: U_i . V_j is linear in each of its entries alone.
     pairs, d, q, weights = model.pairs, model.n_factors, width(model), model.weights
-    x, diagonal = as_rows(theta, q), as_rows(out, q)
+    x, diagonal = as_matrix(theta, q), as_matrix(out, q)
     for first in range(0, idx.size, BLOCK):
         block = idx[first : first + BLOCK]
         alpha = residuals(model, work, x, block)[1]
@@ -229,7 +233,7 @@ def _(model, work, theta, idx, scale, out):
 @add_prior_gradient.register(MatrixFactorization)
 def _(model, work, theta, out):
     q, n, mean, hyper = width(model), model.n_users, work.mean, work.hyper
-    x, g = as_rows(theta, q), as_rows(out, q)
+    x, g = as_matrix(theta, q), as_matrix(out, q)
     end = n + model.n_items
     if model.prior.on_log_scale:
         read_hyper(x[end:], n, hyper, mean)
@@ -252,6 +256,11 @@ def _(model, i):
     return model.pairs[i, 0], model.pairs[i, 1]
 
 
+@block_width.register(MatrixFactorization)
+def _(model):
+    return width(model)
+
+
 @block_prior.register(MatrixFactorization)
 def _(model, work, block, mean, precision):
     side = 0 if block < model.n_users else 1
@@ -262,7 +271,7 @@ def _(model, work, block, mean, precision):
 
 @log_prior.register(MatrixFactorization)
 def _(model, work, theta):
-    x, end = as_rows(theta, width(model)), model.n_users + model.n_items
+    x, end = as_matrix(theta, width(model)), model.n_users + model.n_items
     if model.prior.on_log_scale:
         read_hyper(x[end:], model.n_users, work.hyper, work.mean)
     value = 0.0
@@ -282,7 +291,7 @@ def _(model, work, theta):
 @add_prior_hessian_diagonal.register(MatrixFactorization)
 def _(model, work, theta, out):
     q, n, hyper = width(model), model.n_users, work.hyper
-    x, diagonal = as_rows(theta, q), as_rows(out, q)
+    x, diagonal = as_matrix(theta, q), as_matrix(out, q)
     end = n + model.n_items
     if model.prior.on_log_scale:
         read_hyper(x[end:], n, hyper, work.mean)
@@ -316,7 +325,7 @@ def _(model):
 def _(model, work, theta, out):
     q, end = width(model), model.n_users + model.n_items
     if model.prior.on_log_scale:
-        read_hyper(as_rows(theta, q)[end:], model.n_users, work.hyper, work.mean)
+        read_hyper(as_matrix(theta, q)[end:], model.n_users, work.hyper, work.mean)
     hyper, links, first = work.hyper.reshape(-1), work.links.reshape(-1), 0
     for part in (theta[: end * q], hyper, work.noise, links):
         for j in range(part.size):
@@ -331,7 +340,7 @@ def width(model):
 
 
 @helper
-def as_rows(theta, q):
+def as_matrix(theta, q):
     """Return theta as a matrix of width q."""
     return theta.reshape(theta.size // q, q)
 
@@ -419,7 +428,7 @@ def _pull(x, mean, precision, out):
 
 @entry_point
 def _fill_scores(model, work, theta, out):
-    x = as_rows(theta, width(model))
+    x = as_matrix(theta, width(model))
     for first in range(0, out.size, BLOCK):
         block = fill_rows(work.block, first, out.size)
         r = scores(model, work, x, block)
@@ -453,7 +462,7 @@ def largest_curvature(model, work, theta, unit, guess, n_iter):
 def apply_curvature(model, work, theta, direction, out):
     """Add the Gauss-Newton Hessian of the log-likelihood times `direction` to `out`."""
     pairs, weights, d, q = model.pairs, model.weights, model.n_factors, width(model)
-    x, v, g = as_rows(theta, q), as_rows(direction, q), as_rows(out, q)
+    x, v, g = as_matrix(theta, q), as_matrix(direction, q), as_matrix(out, q)
     common, own = work.noise[0], work.noise[1:]
     for k in range(model.y.size):
         i, j = pairs[k, 0], pairs[k, 1]

@@ -13,17 +13,17 @@ that alpha shares with s or t is drawn by itself.
 
 import math
 
+from skbayes_sg.kernels.data.minibatch import fill_rows
 from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.models.matrix_factorization import (
     BLOCK,
     MatrixFactorization,
-    as_rows,
+    as_matrix,
     read_hyper,
     residuals,
     take_moments,
     width,
 )
-from skbayes_sg.kernels.passes import fill_rows
 from skbayes_sg.kernels.protocol.model import refresh
 from skbayes_sg.kernels.protocol.target import locate
 
@@ -32,7 +32,7 @@ from skbayes_sg.kernels.protocol.target import locate
 def _(model, target, position, rng):
     work = target.work
     work.count[0] += 1
-    x = as_rows(locate(target, position), width(model))
+    x = as_matrix(locate(target, position), width(model))
     beta = target.inverse_temperature
     n, end, p = model.n_users, model.n_users + model.n_items, model.n_user_features
     if model.prior.on_log_scale:

@@ -31,6 +31,7 @@ from skbayes_sg.kernels.capabilities.curvature import (
     add_hessian_diagonal,
     add_prior_hessian_diagonal,
 )
+from skbayes_sg.kernels.data.minibatch import fill_rows, row_buffer
 from skbayes_sg.kernels.data.rows import copy_rows, shape_rows
 from skbayes_sg.kernels.generic import entry_point, helper
 from skbayes_sg.kernels.models.mlp_outputs import (
@@ -49,7 +50,6 @@ from skbayes_sg.kernels.models.mlp_passes import (
     offset,
     products,
 )
-from skbayes_sg.kernels.passes import fill_rows, row_buffer
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
     add_prior_gradient,
@@ -79,6 +79,7 @@ class MLP(NamedTuple):
     sizes: np.ndarray  # (L + 1,) int64: m_0, ..., m_L
     precision: np.ndarray  # (2 L,) the lambdas, or where they start
     learns_precision: bool
+    temperature: float = 1.0  # of the likelihood, whose inverse the weights contain
 
 
 class MLPWork(NamedTuple):

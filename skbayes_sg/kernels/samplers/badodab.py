@@ -18,11 +18,13 @@ from skbayes_sg.kernels.numerics.normals import fill_normals
 from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     curvature_exponent,
+    friction_of,
     init_state,
     relaxation,
     sampler_stats,
     stable_step,
     step,
+    with_friction,
     with_noise_absorbed,
 )
 from skbayes_sg.kernels.protocol.target import gradient_at, noise_sd
@@ -128,3 +130,13 @@ def _(sampler):
 @relaxation.register(BADODAB)
 def _(sampler, h):
     return relaxation(BAOAB(sampler.diffusion), h)
+
+
+@friction_of.register(BADODAB)
+def _(sampler):
+    return sampler.diffusion
+
+
+@with_friction.register(BADODAB)
+def _(sampler, friction):
+    return sampler._replace(diffusion=friction)

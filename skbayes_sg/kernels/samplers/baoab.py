@@ -19,10 +19,12 @@ from skbayes_sg.kernels.numerics.normals import fill_normals
 from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     curvature_exponent,
+    friction_of,
     init_state,
     relaxation,
     stable_step,
     step,
+    with_friction,
 )
 from skbayes_sg.kernels.protocol.target import gradient_at, noise_sd
 from skbayes_sg.kernels.samplers.momentum import (
@@ -92,3 +94,13 @@ def _(sampler, h):
     drift = np.array([[1.0, 0.5 * eps], [0.0, 1.0]])
     damp = np.diag([1.0, math.exp(-sampler.friction * eps)])
     return decay_time(drift @ damp @ drift @ kick)
+
+
+@friction_of.register(BAOAB)
+def _(sampler):
+    return sampler.friction
+
+
+@with_friction.register(BAOAB)
+def _(sampler, friction):
+    return sampler._replace(friction=friction)

@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.data.minibatch import row_buffer
 from skbayes_sg.kernels.generic import helper, implements
 from skbayes_sg.kernels.numerics.normals import fill_normals
 from skbayes_sg.kernels.numerics.vectors import copy_to
-from skbayes_sg.kernels.passes import log_density_at, row_buffer
+from skbayes_sg.kernels.passes import log_density_at
 from skbayes_sg.kernels.protocol.gradient import is_exact
 from skbayes_sg.kernels.protocol.model import refresh
 from skbayes_sg.kernels.protocol.sampler import (
@@ -29,6 +30,7 @@ from skbayes_sg.kernels.protocol.sampler import (
     sampler_stats,
     stable_step,
     step,
+    takes_estimates,
 )
 from skbayes_sg.kernels.protocol.target import gradient_at
 
@@ -157,3 +159,8 @@ def _(sampler, h):
     angle = math.acos(max(1.0 - 0.5 * h, -1.0))
     turns = np.cos(angle * np.arange(1, sampler.n_leapfrog + 1))
     return -1.0 / math.log(max(abs(turns.mean()), math.exp(-1.0)))
+
+
+@takes_estimates.register(HMC)
+def _(sampler):
+    return False

@@ -18,6 +18,7 @@ import numpy as np
 
 from skbayes_sg.kernels.capabilities.theta_blocks import (
     block_prior,
+    block_width,
     blocks_of,
     draw_rows,
     is_lazy,
@@ -36,6 +37,7 @@ from skbayes_sg.kernels.protocol.sampler import (
     relaxation,
     stable_step,
     step,
+    suited_to,
 )
 from skbayes_sg.kernels.samplers.leimkuhler_matthews import LeimkuhlerMatthews
 
@@ -238,3 +240,10 @@ def _(sampler, noise, tolerance):
 @relaxation.register(LazyLangevin)
 def _(sampler, h):
     return relaxation(LeimkuhlerMatthews(), h)
+
+
+@suited_to.register(LazyLangevin)
+def _(sampler, model):
+    if not implements(block_width, model):
+        return sampler
+    return sampler._replace(width=block_width(model))

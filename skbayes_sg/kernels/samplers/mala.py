@@ -17,6 +17,7 @@ from skbayes_sg.kernels.protocol.sampler import (
     sampler_stats,
     stable_step,
     step,
+    takes_estimates,
 )
 from skbayes_sg.kernels.samplers.hmc import (
     acceptance,
@@ -65,3 +66,8 @@ def _(sampler, noise, tolerance):
 @relaxation.register(MALA)
 def _(sampler, h):
     return relaxation(SGLD(), h)
+
+
+@takes_estimates.register(MALA)
+def _(sampler):
+    return False

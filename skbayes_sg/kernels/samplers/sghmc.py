@@ -16,10 +16,12 @@ from skbayes_sg.kernels.numerics.normals import fill_normals
 from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     curvature_exponent,
+    friction_of,
     init_state,
     relaxation,
     stable_step,
     step,
+    with_friction,
 )
 from skbayes_sg.kernels.protocol.target import gradient_at, noise_sd
 from skbayes_sg.kernels.samplers.momentum import (
@@ -100,3 +102,13 @@ def _transition(sampler, h, noise):
     for _ in range(sampler.n_leapfrog):
         total, spread = a @ total, a @ spread @ a.T + q
     return total, spread
+
+
+@friction_of.register(SGHMC)
+def _(sampler):
+    return sampler.friction
+
+
+@with_friction.register(SGHMC)
+def _(sampler, friction):
+    return sampler._replace(friction=friction)

@@ -18,11 +18,13 @@ from skbayes_sg.kernels.numerics.normals import fill_normals
 from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     curvature_exponent,
+    friction_of,
     init_state,
     relaxation,
     sampler_stats,
     stable_step,
     step,
+    with_friction,
     with_noise_absorbed,
 )
 from skbayes_sg.kernels.protocol.target import gradient_at, noise_sd
@@ -145,3 +147,13 @@ def _(sampler):
 def _(sampler, h):
     eps, eta = 0.5 * h, min(_friction(sampler, h, 0.0), 2.0 / h)
     return decay_time(np.array([[1.0, eps], [-eps, 1.0 - eps * eta - eps**2]]))
+
+
+@friction_of.register(SGNHT)
+def _(sampler):
+    return sampler.diffusion
+
+
+@with_friction.register(SGNHT)
+def _(sampler, friction):
+    return sampler._replace(diffusion=friction)

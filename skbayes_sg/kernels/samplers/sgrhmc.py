@@ -18,11 +18,13 @@ from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     check_parts,
     curvature_exponent,
+    friction_of,
     init_state,
     preconditioner_of,
     relaxation,
     stable_step,
     step,
+    with_friction,
 )
 from skbayes_sg.kernels.protocol.target import gradient_at, noise_sd
 from skbayes_sg.kernels.samplers.momentum import init_momentum
@@ -107,3 +109,13 @@ def _(sampler):
 @relaxation.register(SGRHMC)
 def _(sampler, h):
     return relaxation(SGHMC(sampler.friction, 1), h)
+
+
+@friction_of.register(SGRHMC)
+def _(sampler):
+    return sampler.friction
+
+
+@with_friction.register(SGRHMC)
+def _(sampler, friction):
+    return sampler._replace(friction=friction)

@@ -30,7 +30,7 @@ from skbayes_sg.kernels.protocol.model import (
     n_parameters,
     n_rows,
 )
-from skbayes_sg.utils._design import as_rows
+from skbayes_sg.utils._design import design_rows
 from tests.kernels.examples import FAMILIES, glm
 from tests.kernels.test_gradients import Chain, expectation, full_gradient, theta_of
 
@@ -210,7 +210,7 @@ def test_where_blocks_are_used(dtype, tmp_path):
     assert isinstance(prepare(few, for_kernels(model)), Minibatch)
 
     # Sparse, memory-mapped and large data are not copied.
-    sparse = model._replace(rows=as_rows(scipy.sparse.csr_array(model.rows)))
+    sparse = model._replace(rows=design_rows(scipy.sparse.csr_array(model.rows)))
     np.save(tmp_path / "X.npy", model.rows)
     mapped = model._replace(rows=np.load(tmp_path / "X.npy", mmap_mode="r"))
     for other in (sparse, mapped):

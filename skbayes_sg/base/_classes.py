@@ -1,0 +1,40 @@
+"""Class labels of classifiers: weights, and labels that come in batches."""
+
+import numpy as np
+from sklearn.utils.class_weight import compute_sample_weight
+
+from skbayes_sg.utils._validation import check_sample_weight
+
+
+def class_weights(class_weight, sample_weight, y):
+    """Return the product of the weights of samples and of their classes, or None."""
+    weights = check_sample_weight(sample_weight, len(y))
+    if class_weight is not None:
+        by_class = compute_sample_weight(class_weight, y)
+        weights = by_class if weights is None else weights * by_class
+    return weights
+
+
+class ClassesMixin:
+    """Classifiers whose labels may come in batches."""
+
+    def _all_classes(self, y, classes=None, known=None):
+        """Return the labels of all batches, of which `y` may lack some.
+
+        `classes` are those given by the user, `known` those of the first call.
+        """
+        found = np.unique(y)
+        if known is None:
+            known = found if classes is None else np.unique(classes)
+        elif classes is not None and not np.isin(classes, known).all():
+            raise ValueError(
+                f"classes={np.unique(classes)} are not all in those of the first call, "
+                f"{known}"
+            )
+        if not np.isin(found, known).all():
+            raise ValueError(f"y holds labels that are not in classes={known}")
+        if len(known) < 2:
+            raise ValueError(
+                f"y holds one class only, {known[0]!r}; a classifier needs at least two"
+            )
+        return known

@@ -1,0 +1,63 @@
+"""Chains that see one batch of the data at a time: `partial_fit` of all estimators.
+
+The contract, the same for every family: the rows of a call stand for all rows seen so
+far, or for `total_samples` rows, and their likelihood is scaled up to that number. Each
+call makes `thin` iterations of each chain with these rows as the minibatch, and keeps
+one draw. `samples_` holds the draws of the last `n_draws` calls. The first call
+explores the posterior, and so does one at which the number of rows has doubled.
+"""
+
+import numpy as np
+
+from skbayes_sg.inference.fitting import fit_batch
+from skbayes_sg.kernels.protocol.sampler import takes_estimates
+from skbayes_sg.kernels.samplers import SAMPLERS
+from skbayes_sg.utils._validation import check_integer
+
+
+def takes_batches(estimator):
+    """Whether the sampler takes a part of the rows; Metropolis samplers do not."""
+    sampler = estimator.sampler
+    if isinstance(sampler, str):
+        sampler = SAMPLERS[sampler]() if sampler in SAMPLERS else None
+    return sampler is None or takes_estimates(sampler)
+
+
+class StreamingMixin:
+    """Estimators with a `partial_fit`."""
+
+    def _rows_of_batch(self, n, total_samples):
+        """Return the rows seen with this batch, and those for which it stands."""
+        if self.keep != "draws":
+            raise ValueError(
+                f"keep={self.keep!r} is not for partial_fit, which holds the draws of "
+                'its last n_draws calls; use keep="draws"'
+            )
+        if self.noise_correction:
+            raise ValueError(
+                "noise_correction=True is not for partial_fit, which sees each batch "
+                "once; use fit, or noise_correction=False"
+            )
+        if total_samples is not None:
+            check_integer("total_samples", total_samples, at_least=1)
+        seen = n + vars(self).get("n_samples_seen_", 0)
+        return seen, max(n, seen if total_samples is None else total_samples)
+
+    def _sample_batch(self, model, sampler, total):
+        """Advance the chains on a batch that stands for `total` rows."""
+        last, start = vars(self).get("_fit"), None
+        if last is not None and last.total is None:
+            last = None
+        if "samples_" in vars(self):
+            start = self.samples_[:, -1]
+        with self._job(sampler) as job:
+            fit = fit_batch(model, job, total, last, start)
+        draws, steps = fit.draws, fit.info.step_sizes
+        if last is not None and fit.total == last.total:
+            draws = np.concatenate([self.samples_, draws], axis=1)
+            steps = np.append(self._stream_steps, steps)
+        else:
+            self._warn_of_unstable_steps(fit)
+        self._stream_steps = steps[-self.n_draws :]
+        self._set_learnt(fit, draws[:, -self.n_draws :], self._stream_steps)
+        return fit

@@ -1,0 +1,80 @@
+"""The exploration of a posterior before its chains run.
+
+A family whose posterior has many modes, or none to measure it at, registers its own.
+"""
+
+import numpy as np
+
+from skbayes_sg.inference.exploration.gradients import (
+    gradient_of_batch,
+    gradient_of_data,
+)
+from skbayes_sg.inference.exploration.request import Exploration, chosen
+from skbayes_sg.inference.exploration.unimodal import (
+    automatic_lengths,
+    automatic_step,
+    geometry,
+    pilot,
+    step_limit,
+)
+from skbayes_sg.inference.optimize import find_mode
+from skbayes_sg.kernels.generic import python_op
+from skbayes_sg.kernels.protocol.model import theta_of
+from skbayes_sg.kernels.protocol.sampler import preconditioner_of
+
+
+@python_op
+def explore(model, request):
+    """Return an `Exploration`: where to start, coordinates, gradient, step, lengths.
+
+    This is the exploration of a posterior with one mode. It finds the mode, measures
+    the curvature there, takes typical draws around it, and measures the noise of the
+    gradient estimates at those draws. All automatic settings follow.
+    """
+    sampler, settings = request.sampler, request.settings
+    if "survey" not in request.memory:
+        request.memory["survey"] = _survey(model, request)
+    region, typical, gradient, noise = request.memory["survey"]
+    if request.start is None:
+        start = typical.spread(settings.n_chains)
+    else:
+        start = np.stack([theta_of(model, draw) for draw in request.start])
+    automatic = request.share * automatic_step(
+        sampler,
+        region,
+        noise,
+        typical.steepness,
+        settings.n_chains * settings.n_draws if request.total is None else np.inf,
+        None if settings.thin == "auto" else settings.thin,
+    )
+    h = float(chosen(settings.step_size, automatic))
+    burn_in, thin = automatic_lengths(sampler, region, h, noise)
+    if request.total is not None:  # a batch of a stream is for one step
+        burn_in, thin = 0, 1
+    return Exploration(
+        model=model,
+        sampler=sampler,
+        gradient=gradient,
+        coordinates=region.coordinates,
+        start=start,
+        mode=region.mode,
+        theta_sd=region.theta_sd,
+        gradient_variance=noise * region.curvatures,
+        step_size=h,
+        burn_in=chosen(settings.burn_in, burn_in) if request.total is None else 0,
+        thin=chosen(settings.thin, thin),
+        step_limit=step_limit(sampler, region, typical.steepness, noise),
+    )
+
+
+def _survey(model, request):
+    """Return what depends neither on the step size nor on the lengths of chains."""
+    sampler, start = request.sampler, None
+    if request.start is not None:
+        start = theta_of(model, request.start.mean(axis=0))
+    mode = find_mode(model, start)
+    preconditioner = chosen(request.settings.preconditioner, preconditioner_of(sampler))
+    region = geometry(model, mode, preconditioner)
+    typical = pilot(model, region, request.seed("pilot"))
+    choose = gradient_of_data if request.total is None else gradient_of_batch
+    return region, typical, *choose(model, request, region, typical)
