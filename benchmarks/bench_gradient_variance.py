@@ -31,10 +31,10 @@ from skbayes_sg.kernels.engine import estimate_gradient
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import GRADIENTS, ControlVariate, Full, Minibatch
 from skbayes_sg.kernels.gradients.control_variate import REACH
-from skbayes_sg.kernels.models import GLM, Logistic
+from skbayes_sg.kernels.likelihoods import Bernoulli, Categorical
+from skbayes_sg.kernels.models import GLM
 from skbayes_sg.kernels.models.mlp import MLP, pack
 from skbayes_sg.kernels.models.mlp_layers import Tanh
-from skbayes_sg.kernels.models.mlp_outputs import Categorical
 from skbayes_sg.kernels.passes import hessian, hessian_diagonal
 from skbayes_sg.kernels.protocol.gradient import init_memory, prepare
 from skbayes_sg.kernels.protocol.model import init_work, n_rows
@@ -48,7 +48,7 @@ HIDDEN = 20  # units of the network
 def logistic_regression(n, d):
     X, y = make_logistic(n, d, random_state=0)
     y, none = y.astype(np.float64), np.empty(0)
-    return for_kernels(GLM(Logistic(), X, y, none, 0.1, True, 1))
+    return for_kernels(GLM(Bernoulli(), X, y, none, 0.1, True, 1))
 
 
 def digits_network():

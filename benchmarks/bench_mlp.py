@@ -21,9 +21,9 @@ from skbayes_sg.kernels.coordinates import Diagonal
 from skbayes_sg.kernels.engine import run_chain
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import Minibatch
+from skbayes_sg.kernels.likelihoods import Categorical
 from skbayes_sg.kernels.models.mlp import MLP
 from skbayes_sg.kernels.models.mlp_layers import Relu
-from skbayes_sg.kernels.models.mlp_outputs import Categorical
 from skbayes_sg.kernels.protocol.model import n_parameters
 from skbayes_sg.kernels.protocol.sampler import init_state
 from skbayes_sg.kernels.samplers import BAOAB

@@ -25,7 +25,8 @@ from skbayes_sg import SGLDLogisticRegression
 from skbayes_sg.base._diagnostics import smallest_ess
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
 from skbayes_sg.kernels.generic import for_kernels
-from skbayes_sg.kernels.models import GLM, Logistic
+from skbayes_sg.kernels.likelihoods import Bernoulli
+from skbayes_sg.kernels.models import GLM
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -78,7 +79,7 @@ def ours(X, y, n_repeats=3):
 def whitened(X, y, mode):
     """Return the rows with an intercept, and L of the coordinates at the mode."""
     rows, none = np.column_stack([X, np.ones(len(X))]), np.empty(0)
-    model = GLM(Logistic(), rows, y.astype(float), none, 1 / PRIOR_VARIANCE, False, 1)
+    model = GLM(Bernoulli(), rows, y.astype(float), none, 1 / PRIOR_VARIANCE, False, 1)
     return rows, whitening(curvature_matrix(for_kernels(model), mode))
 
 

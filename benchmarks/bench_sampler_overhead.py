@@ -26,7 +26,8 @@ from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.engine import estimate_gradient, run_chain
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import Minibatch
-from skbayes_sg.kernels.models import GLM, Logistic
+from skbayes_sg.kernels.likelihoods import Bernoulli
+from skbayes_sg.kernels.models import GLM
 from skbayes_sg.kernels.protocol.gradient import init_memory, prepare
 from skbayes_sg.kernels.protocol.model import init_work
 from skbayes_sg.kernels.protocol.sampler import init_state
@@ -43,10 +44,11 @@ import numba
 import numpy as np
 from skbayes_sg import sample
 from skbayes_sg.kernels.gradients import Full, Minibatch
-from skbayes_sg.kernels.models import GLM, Logistic
+from skbayes_sg.kernels.likelihoods import Bernoulli
+from skbayes_sg.kernels.models import GLM
 from skbayes_sg.kernels.samplers import SAMPLERS
 X, y = np.random.default_rng(0).normal(size=(50, 4)), np.arange(50.0) % 2
-model = GLM(Logistic(), X, y, np.empty(0), 0.1, True, 1)
+model = GLM(Bernoulli(), X, y, np.empty(0), 0.1, True, 1)
 gradient = Full() if {name!r} in ("mala", "hmc") else Minibatch(10)
 settings = dict(step_size=1e-3, n_draws=3, scale=np.ones(5))
 numba.njit(lambda x: x + 1)(1)
@@ -112,7 +114,9 @@ def main():
     arguments = parser.parse_args()
     quick = arguments.quick
     X, y = make_logistic(10_000 if quick else 100_000, D, random_state=0)
-    model = for_kernels(GLM(Logistic(), X, y.astype(float), np.empty(0), 0.1, False, 1))
+    model = for_kernels(
+        GLM(Bernoulli(), X, y.astype(float), np.empty(0), 0.1, False, 1)
+    )
     print("sampler        iteration  gradients  overhead    compile    known    again")
     for name in arguments.samplers:
         (first, second), (known, _) = compile_seconds(name), compile_seconds(name, True)

@@ -52,9 +52,10 @@ def _chain(X, y, sampler, cv, n, center):
 
 def _model(X, y):
     from skbayes_sg.kernels.generic import for_kernels
-    from skbayes_sg.kernels.models import GLM, Logistic
+    from skbayes_sg.kernels.likelihoods import Bernoulli
+    from skbayes_sg.kernels.models import GLM
 
-    return for_kernels(GLM(Logistic(), X, y, np.empty(0, X.dtype), 0.1, False, 1))
+    return for_kernels(GLM(Bernoulli(), X, y, np.empty(0, X.dtype), 0.1, False, 1))
 
 
 def limit(X, y, sampler, cv, n, center):

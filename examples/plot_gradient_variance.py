@@ -22,12 +22,13 @@ from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.kernels.engine import estimate_gradient
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import GRADIENTS
-from skbayes_sg.kernels.models import GLM, Logistic
+from skbayes_sg.kernels.likelihoods import Bernoulli
+from skbayes_sg.kernels.models import GLM
 from skbayes_sg.kernels.protocol.gradient import init_memory, prepare
 from skbayes_sg.kernels.protocol.model import init_work
 
 X, y = make_logistic(20_000, 10, random_state=0)
-model = for_kernels(GLM(Logistic(), X, y.astype(float), np.empty(0), 0.1, True, 1))
+model = for_kernels(GLM(Bernoulli(), X, y.astype(float), np.empty(0), 0.1, True, 1))
 mode = find_mode(model)
 factor = whitening(curvature_matrix(model, mode))
 rng = np.random.default_rng(0)

@@ -12,7 +12,8 @@ from skbayes_sg.base._classes import ClassesMixin, class_weights
 from skbayes_sg.base._sampling import BaseSGMCMC, likelihood_weights
 from skbayes_sg.base._streaming import StreamingMixin, takes_batches
 from skbayes_sg.inference.predictors import normal_points, predictor_moments
-from skbayes_sg.kernels.models import GLM, Logistic, Softmax
+from skbayes_sg.kernels.likelihoods import Bernoulli, Categorical
+from skbayes_sg.kernels.models import GLM
 from skbayes_sg.kernels.samplers import (
     BADODAB,
     BAOAB,
@@ -244,7 +245,7 @@ class SGMCMCLogisticRegression(
         weights = class_weights(self.class_weight, sample_weight, y)
         weights = likelihood_weights(weights, self.temperature, len(y), factor)
         return GLM(
-            family=Logistic() if binary else Softmax(),
+            likelihood=Bernoulli() if binary else Categorical(),
             rows=design_rows(X),
             y=np.searchsorted(classes, y).astype(X.dtype),
             weights=weights.astype(X.dtype),

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.base._callbacks import with_callbacks
 from skbayes_sg.base._classes import ClassesMixin, class_weights
-from skbayes_sg.kernels.models.mlp_outputs import Categorical
+from skbayes_sg.kernels.likelihoods import Categorical
 from skbayes_sg.kernels.samplers import (
     BADODAB,
     BAOAB,

@@ -5,7 +5,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.base._callbacks import with_callbacks
-from skbayes_sg.kernels.models.mlp_outputs import GaussianNoise
+from skbayes_sg.kernels.likelihoods import Gaussian
 from skbayes_sg.kernels.samplers import (
     BADODAB,
     BAOAB,
@@ -49,7 +49,7 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
     ((3,), (3,))
     """
 
-    _likelihood, _y_ndim = GaussianNoise(), 2
+    _likelihood, _y_ndim = Gaussian(), 2
 
     @with_callbacks
     def fit(self, X, y, sample_weight=None):

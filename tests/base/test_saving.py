@@ -49,7 +49,7 @@ def test_pickles_carry_versions(model, recwarn):
     assert state["_skbayes_sg_version"] == skbayes_sg.__version__
     assert state["_skbayes_sg_format"] == FORMAT
     for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        assert vars(again).keys() == vars(model).keys() - {"_model", "_run"}
+        assert vars(again).keys() == vars(model).keys() - {"_model", "_fit"}
         assert np.array_equal(again.samples_, model.samples_)
     assert not recwarn.list
 

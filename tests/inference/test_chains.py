@@ -19,7 +19,8 @@ from skbayes_sg.inference import running, storage
 from skbayes_sg.kernels import generic
 from skbayes_sg.kernels.coordinates import Dense, Diagonal
 from skbayes_sg.kernels.gradients import Full, Minibatch
-from skbayes_sg.kernels.models import GLM, GaussianMean, Logistic
+from skbayes_sg.kernels.likelihoods import Bernoulli
+from skbayes_sg.kernels.models import GLM, GaussianMean
 from skbayes_sg.kernels.samplers import SGLD, LeimkuhlerMatthews
 from skbayes_sg.kernels.schedules import Polynomial
 
@@ -121,7 +122,7 @@ def too_large_steps():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(200, 5))
     y = (rng.random(200) < 0.5).astype(float)
-    logistic = GLM(Logistic(), X, y, np.empty(0), 0.1, True, 1)
+    logistic = GLM(Bernoulli(), X, y, np.empty(0), 0.1, True, 1)
     gaussian = GaussianMean(X, np.diag([1.0, 2.0, 3.0, 4.0, 100.0]))
     for step in np.geomspace(1.0, 1e6, 5):
         for sampler in (SGLD(), LeimkuhlerMatthews()):

@@ -5,22 +5,24 @@ import scipy.sparse as sp
 
 from skbayes_sg.kernels.data.rows import CSRRows
 from skbayes_sg.kernels.generic import for_kernels
-from skbayes_sg.kernels.models import (
-    GLM,
-    GaussianMean,
-    Linear,
-    Logistic,
+from skbayes_sg.kernels.likelihoods import (
+    Bernoulli,
+    Categorical,
+    FixedGaussian,
     Poisson,
-    Softmax,
 )
+from skbayes_sg.kernels.models import GLM, GaussianMean
 from skbayes_sg.kernels.models.mlp import MLP
 from skbayes_sg.kernels.models.mlp_layers import Tanh
-from skbayes_sg.kernels.models.mlp_outputs import Categorical
 
 FAMILIES = {
-    "logistic": (Logistic(), 1, lambda rng, n: np.arange(n) % 2),
-    "softmax": (Softmax(), 3, lambda rng, n: np.arange(n) % 3),
-    "linear": (Linear(noise_precision=2.5), 1, lambda rng, n: rng.normal(size=n)),
+    "logistic": (Bernoulli(), 1, lambda rng, n: np.arange(n) % 2),
+    "softmax": (Categorical(), 3, lambda rng, n: np.arange(n) % 3),
+    "linear": (
+        FixedGaussian(noise_precision=2.5),
+        1,
+        lambda rng, n: rng.normal(size=n),
+    ),
     "poisson": (Poisson(), 1, lambda rng, n: rng.poisson(1.5, n)),
 }
 MODELS = [*FAMILIES, "gaussian"]

@@ -15,6 +15,7 @@ from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.data.minibatch import INDEX
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import ControlVariate, Full
+from skbayes_sg.kernels.likelihoods import Categorical, Gaussian
 from skbayes_sg.kernels.models.mlp import (
     MLP,
     REFRESH_EVERY,
@@ -23,8 +24,7 @@ from skbayes_sg.kernels.models.mlp import (
     unpack,
 )
 from skbayes_sg.kernels.models.mlp_layers import ACTIVATIONS, softmax_rows
-from skbayes_sg.kernels.models.mlp_outputs import Categorical, GaussianNoise
-from skbayes_sg.kernels.models.mlp_passes import BLOCK
+from skbayes_sg.kernels.models.mlp_passes import CHUNK
 from skbayes_sg.kernels.passes import hessian_diagonal, log_posterior
 from skbayes_sg.kernels.protocol.gradient import prepare
 from skbayes_sg.kernels.protocol.model import (
@@ -42,7 +42,7 @@ from skbayes_sg.kernels.samplers import LeimkuhlerMatthews
 from tests.kernels.examples import csr, features
 
 HIDDEN = {"linear": (), "one": (4,), "two": (4, 3), "three": (3, 4, 2)}
-OUTPUTS = {"classes": (Categorical(), 3), "numbers": (GaussianNoise(), 2)}
+OUTPUTS = {"classes": (Categorical(), 3), "numbers": (Gaussian(), 2)}
 ROWS = np.array([3, 0, 17, 4, 10], INDEX)
 STEP = 1e-5
 
@@ -242,7 +242,7 @@ def test_sparse_rows_equal_dense_rows(outputs):
 
 
 def test_any_number_of_rows_at_once():
-    n = 2 * BLOCK + 7
+    n = 2 * CHUNK + 7
     model = network(n=n)
     theta, idx = random_theta(model), np.arange(n, dtype=INDEX)[::-1].copy()
     work, parts, total = init_work(model), np.zeros_like(theta), 0.0

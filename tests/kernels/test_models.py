@@ -12,8 +12,9 @@ from skbayes_sg.kernels.capabilities.curvature import (
 )
 from skbayes_sg.kernels.data.minibatch import INDEX
 from skbayes_sg.kernels.generic import for_kernels
-from skbayes_sg.kernels.models import GLM, Linear
-from skbayes_sg.kernels.models import glm as glm_ops
+from skbayes_sg.kernels.likelihoods import FixedGaussian
+from skbayes_sg.kernels.likelihoods import protocol as likelihoods
+from skbayes_sg.kernels.models import GLM
 from skbayes_sg.kernels.passes import hessian, hessian_diagonal, log_posterior
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
@@ -181,12 +182,12 @@ def test_compiled_passes_equal_python(name):
     assert_close(diagonal, np.diag(matrix), 1e-12)
 
 
-def _family_terms(family, eta, y, idx, scores, densities, curvatures):
-    glm_ops.score(family, eta, y[idx], scores)
-    glm_ops.log_density(family, eta, y[idx], densities)
+def _likelihood_terms(law, eta, y, noise, scores, densities, curvatures):
+    likelihoods.score(law, eta.copy(), y, noise, scores)
+    likelihoods.log_density(law, eta, y, noise, densities)
     for k in range(eta.shape[0]):
         for m in range(eta.shape[0]):
-            glm_ops.curvature(family, eta, k, m, curvatures[k, m])
+            likelihoods.curvature(law, eta, k, m, noise, curvatures[k, m])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -196,9 +197,10 @@ def test_compiled_families_equal_python(name, dtype):
     shape = model.n_outputs, ROWS.size
     eta = np.random.default_rng(0).normal(size=shape).astype(dtype)
     results = []
-    for terms in (_family_terms, numba.njit(_family_terms)):
+    y, noise = model.y[ROWS].reshape(1, -1), np.empty(0)
+    for terms in (_likelihood_terms, numba.njit(_likelihood_terms)):
         out = np.empty(shape), np.empty(ROWS.size), np.empty((shape[0], *shape))
-        terms(model.family, eta, model.y, ROWS, *out)
+        terms(model.likelihood, eta, y, noise, *out)
         results.append(out)
     tolerance = 10 * np.finfo(dtype).eps
     for python, compiled in zip(*results, strict=True):
@@ -237,7 +239,7 @@ def test_linear_regression_is_conjugate():
     X, tau, prior_precision = rng.normal(size=(30, 4)), 2.0, 0.3
     y = X @ np.arange(4.0) + rng.normal(size=30) / np.sqrt(tau)
     none = np.empty(0)
-    model = for_kernels(GLM(Linear(tau), X, y, none, prior_precision, False, 1))
+    model = for_kernels(GLM(FixedGaussian(tau), X, y, none, prior_precision, False, 1))
     precision = tau * X.T @ X + prior_precision * np.eye(4)
     mean = np.linalg.solve(precision, tau * X.T @ y)
     idx = all_rows(model)

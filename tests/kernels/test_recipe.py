@@ -19,7 +19,8 @@ from skbayes_sg.kernels.capabilities.metrics import (
 )
 from skbayes_sg.kernels.coordinates import Dense, Diagonal
 from skbayes_sg.kernels.gradients import Minibatch
-from skbayes_sg.kernels.models import GLM, GaussianMean, Logistic, Poisson, Softmax
+from skbayes_sg.kernels.likelihoods import Bernoulli, Categorical, Poisson
+from skbayes_sg.kernels.models import GLM, GaussianMean
 from skbayes_sg.kernels.protocol.coordinates import to_position
 from skbayes_sg.kernels.protocol.target import gradient_at, locate
 from skbayes_sg.kernels.samplers import (
@@ -229,7 +230,7 @@ def regression_of(family, n_rows=7, seed=5):
     return model, Fisher(x, 0.5, isinstance(family, Poisson))
 
 
-LOGISTIC, LOGISTIC_FISHER = regression_of(Logistic())
+LOGISTIC, LOGISTIC_FISHER = regression_of(Bernoulli())
 POISSON, POISSON_FISHER = regression_of(Poisson())
 GAUSSIAN = gaussian(D)
 CASES = {
@@ -356,7 +357,7 @@ def test_softmax_metric_by_differences():
     """Metric and divergence of a model with several outputs, intercept and weights."""
     rng = np.random.default_rng(3)
     x, y = rng.standard_normal((6, 2)), np.array([0.0, 1.0, 2.0, 1.0, 0.0, 2.0])
-    model = GLM(Softmax(), x, y, rng.random(6) + 0.5, 0.5, True, 3)
+    model = GLM(Categorical(), x, y, rng.random(6) + 0.5, 0.5, True, 3)
     target = target_of(model)
     state = new_state(DenseSGRLD(), target)
     idx = np.arange(6, dtype=np.int32)

@@ -292,7 +292,7 @@ def test_the_checkpoint_of_a_search_is_that_of_its_refit(tmp_path):
 @pytest.mark.parametrize("keep", ["moments", "variances"])
 def test_squares_that_overflow_are_an_error(keep):
     X, y = np.zeros((12, 1)), np.arange(12) % 2
-    settings = dict(prior_variance=1e300, temperature=1e8, fit_intercept=False)
+    settings = dict(prior_variance=1e308, fit_intercept=False)
     model = SGLDLogisticRegression(keep=keep, n_draws=3, random_state=0, **settings)
     with pytest.raises(ValueError, match=f"keep='{keep}' squares coefficients"):
         model.fit(X, y)

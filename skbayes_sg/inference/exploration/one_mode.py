@@ -63,7 +63,7 @@ def explore(model, request):
         step_size=h,
         burn_in=chosen(settings.burn_in, burn_in) if request.total is None else 0,
         thin=chosen(settings.thin, thin),
-        step_limit=step_limit(sampler, region, typical.steepness, noise),
+        step_limit=step_limit(sampler, region, noise=noise),
     )
 
 

@@ -244,7 +244,8 @@ def step_limit(sampler, where, steepness=1.0, noise=0.0):
     largest = stable_step(sampler)
     limit = largest
     if is_too_large(largest):
-        limit = bisect(lambda h: is_too_large(h) - 0.5, 0.0, largest, rtol=1e-6)
+        least = 1e-9 * largest
+        limit = bisect(lambda h: is_too_large(h) - 0.5, least, largest, rtol=1e-6)
     return _in_units(sampler, where, limit, steepness)
 
 

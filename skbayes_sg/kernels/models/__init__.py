@@ -7,25 +7,18 @@ import skbayes_sg.kernels.models.matrix_factorization_conditionals  # noqa: F401
 import skbayes_sg.kernels.models.matrix_factorization_draws  # noqa: F401
 from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import GLM
-from skbayes_sg.kernels.models.linear import Linear
-from skbayes_sg.kernels.models.logistic import Logistic, Softmax
 from skbayes_sg.kernels.models.matrix_factorization import (
     MatrixFactorization,
     RatingNoise,
     RowPrior,
 )
 from skbayes_sg.kernels.models.mlp import MLP
-from skbayes_sg.kernels.models.poisson import Poisson
 
 __all__ = [
     "GLM",
     "GaussianMean",
-    "Linear",
-    "Logistic",
     "MLP",
     "MatrixFactorization",
-    "Poisson",
     "RatingNoise",
     "RowPrior",
-    "Softmax",
 ]

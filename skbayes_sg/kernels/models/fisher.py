@@ -2,14 +2,12 @@
 
     G(theta) = prior precision + N/m sum over m rows of w_km(eta_i) x_i x_i'
 
-where w is the curvature of the family. Its derivatives come from the slopes of w,
+where w is the curvature of the likelihood. Its derivatives come from the slopes of w,
 
     sum_jm (d_j G_km) P_mj = N/m sum_i x_i sum_mn (d w_km / d eta_n) x_i' P_mn x_i
 
 with k, m and n for outputs.
 """
-
-import math
 
 import numpy as np
 
@@ -30,60 +28,17 @@ from skbayes_sg.kernels.data.rows import (
     shape_rows,
 )
 from skbayes_sg.kernels.generic import helper, kernel_op
+from skbayes_sg.kernels.likelihoods.protocol import curvature, curvature_slope
 from skbayes_sg.kernels.models.gaussian import GaussianMean
-from skbayes_sg.kernels.models.glm import BLOCK, GLM, curvature, predictors, weigh
-from skbayes_sg.kernels.models.linear import Linear
-from skbayes_sg.kernels.models.logistic import Logistic, Softmax
-from skbayes_sg.kernels.models.poisson import Poisson
+from skbayes_sg.kernels.models.glm import CHUNK, GLM, noise_of, predictors, weigh
 from skbayes_sg.kernels.numerics.vectors import add_number, copy_to, total
 from skbayes_sg.kernels.protocol.model import n_rows
-
-
-@kernel_op
-def curvature_slope(family, eta, k, m, n, out):
-    """Write the derivative of `curvature` k, m with respect to eta_n to (b,) `out`."""
-    raise NotImplementedError
 
 
 @kernel_op
 def add_cubed_rows(rows, idx, weights, out):
     """Add the sum of weights_b x_idx[b]^3, elementwise, to `out`."""
     raise NotImplementedError
-
-
-@curvature_slope.register(Linear)
-def _(family, eta, k, m, n, out):
-    out[:] = 0.0
-
-
-@curvature_slope.register(Poisson)
-def _(family, eta, k, m, n, out):
-    for b in range(out.size):
-        out[b] = math.exp(eta[0, b])
-
-
-@curvature_slope.register(Logistic)
-def _(family, eta, k, m, n, out):
-    for b in range(out.size):
-        p = 1.0 / (1.0 + math.exp(-eta[0, b]))
-        out[b] = p * (1.0 - p) * (1.0 - 2.0 * p)
-
-
-@curvature_slope.register(Softmax)
-def _(family, eta, k, m, n, out):
-    # w_km = p_k (delta_km - p_m) and d p_k / d eta_n = p_k (delta_kn - p_n).
-    for b in range(out.size):
-        p_k, p_m, p_n = _share(eta, k, b), _share(eta, m, b), _share(eta, n, b)
-        first = p_k * (int(k == n) - p_n) * (int(k == m) - p_m)
-        out[b] = first - p_k * p_m * (int(m == n) - p_n)
-
-
-@helper
-def _share(eta, k, b):
-    total = 0.0
-    for m in range(eta.shape[0]):
-        total += math.exp(eta[m, b] - eta[k, b])
-    return 1.0 / total
 
 
 @add_cubed_rows.register(np.ndarray)
@@ -116,21 +71,21 @@ def _(model, work, theta, idx, out, slope):
     add_prior_hessian_diagonal(model, work, theta, out)
     p = shape_rows(model.rows)[1]
     size = p + int(model.intercept)
-    scale = n_rows(model) / idx.size
-    for first in range(0, idx.size, BLOCK):
-        block = idx[first : first + BLOCK]
-        eta = predictors(model, work, theta, block)
-        w = work.r[0, : block.size]
+    scale, noise = n_rows(model) / idx.size, noise_of(model, theta)
+    for first in range(0, idx.size, CHUNK):
+        chunk = idx[first : first + CHUNK]
+        eta = predictors(model, work, theta, chunk)
+        w = work.r[0, : chunk.size]
         for k in range(model.n_outputs):
             last = k * size + p
-            curvature(model.family, eta, k, k, w)
-            weigh(model, work, block, scale, w)
-            add_squared_rows(model.rows, block, w, out[k * size : last])
+            curvature(model.likelihood, eta, k, k, noise, w)
+            weigh(model, work, chunk, scale, w)
+            add_squared_rows(model.rows, chunk, w, out[k * size : last])
             if model.intercept:
                 out[last] += total(w)
-            curvature_slope(model.family, eta, k, k, k, w)
-            weigh(model, work, block, scale, w)
-            add_cubed_rows(model.rows, block, w, slope[k * size : last])
+            curvature_slope(model.likelihood, eta, k, k, k, noise, w)
+            weigh(model, work, chunk, scale, w)
+            add_cubed_rows(model.rows, chunk, w, slope[k * size : last])
             if model.intercept:
                 slope[last] += total(w)
 
@@ -140,41 +95,42 @@ def _(model, work, theta, idx, factor, out):
     out[:] = 0.0
     p = shape_rows(model.rows)[1]
     size, n_outputs = p + int(model.intercept), model.n_outputs
-    forms = np.empty((n_outputs, n_outputs, BLOCK))
-    sums, slope = np.empty(BLOCK), np.empty(BLOCK)
-    for first in range(0, idx.size, BLOCK):
-        block = idx[first : first + BLOCK]
-        _quadratic_forms(model, block, factor, work.eta, forms)
-        eta = predictors(model, work, theta, block)
-        t, s = sums[: block.size], slope[: block.size]
+    forms = np.empty((n_outputs, n_outputs, CHUNK))
+    sums, slope = np.empty(CHUNK), np.empty(CHUNK)
+    noise = noise_of(model, theta)
+    for first in range(0, idx.size, CHUNK):
+        chunk = idx[first : first + CHUNK]
+        _quadratic_forms(model, chunk, factor, work.eta, forms)
+        eta = predictors(model, work, theta, chunk)
+        t, s = sums[: chunk.size], slope[: chunk.size]
         for k in range(n_outputs):
             t[:] = 0.0
             for m in range(n_outputs):
                 for n in range(n_outputs):
-                    curvature_slope(model.family, eta, k, m, n, s)
-                    for b in range(block.size):
+                    curvature_slope(model.likelihood, eta, k, m, n, noise, s)
+                    for b in range(chunk.size):
                         t[b] += s[b] * forms[m, n, b]
-            weigh(model, work, block, n_rows(model) / idx.size, t)
-            add_rows(model.rows, block, t, out[k * size : k * size + p])
+            weigh(model, work, chunk, n_rows(model) / idx.size, t)
+            add_rows(model.rows, chunk, t, out[k * size : k * size + p])
             if model.intercept:
                 out[k * size + p] += total(t)
 
 
 @helper
-def _quadratic_forms(model, block, factor, buffer, out):
+def _quadratic_forms(model, chunk, factor, buffer, out):
     """Write x_i' P_mn x_i, where P = factor' factor, to (K, K, b) `out`."""
     p = shape_rows(model.rows)[1]
     size = p + int(model.intercept)
     out[:] = 0.0
     for c in range(len(factor)):
         for k in range(model.n_outputs):
-            dots, row = buffer[k, : block.size], factor[c, k * size : (k + 1) * size]
-            dot_rows(model.rows, block, row[:p], dots)
+            dots, row = buffer[k, : chunk.size], factor[c, k * size : (k + 1) * size]
+            dot_rows(model.rows, chunk, row[:p], dots)
             if model.intercept:
                 add_number(row[p], dots)
         for m in range(model.n_outputs):
             for n in range(model.n_outputs):
-                for b in range(block.size):
+                for b in range(chunk.size):
                     out[m, n, b] += buffer[m, b] * buffer[n, b]
 
 

@@ -2,7 +2,7 @@
 
     eta_ik = x_i . B_k + a_k,    y_i ~ f(. | eta_i),    B_kj, a_k ~ N(0, prior_variance)
 
-A *family* gives f. Packing of theta, for K outputs and p features:
+A *likelihood* gives f. Packing of theta, for K outputs and p features:
 
     | block          | shape                    |
     |----------------|--------------------------|
@@ -36,7 +36,8 @@ from skbayes_sg.kernels.data.rows import (
     shape_rows,
     take_values,
 )
-from skbayes_sg.kernels.generic import helper, kernel_op
+from skbayes_sg.kernels.generic import helper
+from skbayes_sg.kernels.likelihoods.protocol import curvature, log_density, score
 from skbayes_sg.kernels.numerics.vectors import add_number, total
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
@@ -50,14 +51,14 @@ from skbayes_sg.kernels.protocol.model import (
     parameter_dtype,
 )
 
-BLOCK = 1024  # rows whose predictors are held at once, at the most
+CHUNK = 1024  # rows whose predictors are held at once, at the most
 FEW, NUMBERS = 256, 2**14  # fewer of many features, which are to stay in cache
 
 
 class GLM(NamedTuple):
-    """A family, the data and the prior."""
+    """A likelihood, the data and the prior."""
 
-    family: NamedTuple
+    likelihood: NamedTuple
     rows: NamedTuple  # or (N, p) array
     y: np.ndarray  # (N,)
     weights: np.ndarray  # (N,), or (0,) when all are 1
@@ -67,32 +68,11 @@ class GLM(NamedTuple):
 
 
 class GLMWork(NamedTuple):
-    """Buffers of one block of rows."""
+    """Buffers of one chunk of rows."""
 
-    eta: np.ndarray  # (K, BLOCK)
-    r: np.ndarray  # (K, BLOCK)
-    taken: np.ndarray  # (BLOCK,) values of single rows
-
-
-@kernel_op
-def score(family, eta, y, out):
-    """Write d log f / d eta of the b rows with `y` to `out`.
-
-    Here and below eta and (K, ...) `out` have b columns, and more that do not count.
-    """
-    raise NotImplementedError
-
-
-@kernel_op
-def log_density(family, eta, y, out):
-    """Write log f(y_i | eta_i) of b rows to (b,) `out`, constants apart."""
-    raise NotImplementedError
-
-
-@kernel_op
-def curvature(family, eta, k, m, out):
-    """Write -d2 log f / d eta_k d eta_m to (b,) `out`, in expectation over y."""
-    raise NotImplementedError
+    eta: np.ndarray  # (K, CHUNK)
+    r: np.ndarray  # (K, CHUNK)
+    taken: np.ndarray  # (CHUNK,) values of single rows
 
 
 @n_parameters.register(GLM)
@@ -117,8 +97,8 @@ def _(model):
 
 @init_work.register(GLM)
 def _(model):
-    shape = (model.n_outputs, BLOCK)
-    return GLMWork(*(np.empty(size, model.y.dtype) for size in (shape, shape, BLOCK)))
+    shape = (model.n_outputs, CHUNK)
+    return GLMWork(*(np.empty(size, model.y.dtype) for size in (shape, shape, CHUNK)))
 
 
 @rows_per_term.register(GLM)
@@ -142,22 +122,22 @@ def _(model, order):
 def _(model, work, theta, idx, scale, out):
     length = length_at_once(model)
     for first in range(0, idx.size, length):
-        block = idx[first : first + length]
-        r = residuals(model, work, theta, block)
-        add_block(model, block, r, scale, out)
+        chunk = idx[first : first + length]
+        r = residuals(model, work, theta, chunk)
+        add_chunk(model, chunk, r, scale, out)
 
 
 @add_difference.register(GLM)
 def _(model, work, theta, anchor, idx, scale, out):
     length = length_at_once(model)
     for first in range(0, idx.size, length):
-        block = idx[first : first + length]
-        r = residuals(model, work, theta, block)
+        chunk = idx[first : first + length]
+        r = residuals(model, work, theta, chunk)
         for k in range(model.n_outputs):
-            there = taken(model, work, block, anchor[k])
+            there = taken(model, work, chunk, anchor[k])
             for b in range(there.size):
                 r[k, b] -= there[b]
-        add_block(model, block, r, scale, out)
+        add_chunk(model, chunk, r, scale, out)
 
 
 @add_remainder.register(GLM)
@@ -165,31 +145,32 @@ def _(model, work, theta, table, idx, scales, out):
     each, n_outputs = rows_at_index(model.rows), model.n_outputs
     length = length_at_once(model)
     for first in range(0, idx.size, length):
-        block = idx[first : first + length]
-        r = residuals(model, work, theta, block)
+        chunk = idx[first : first + length]
+        r = residuals(model, work, theta, chunk)
         for k in range(n_outputs):
-            constant = taken(model, work, block, table[k])
+            constant = taken(model, work, chunk, table[k])
             for b in range(constant.size):
                 r[k, b] -= constant[b]
             for m in range(n_outputs):
-                slope = taken(model, work, block, table[(k + 1) * n_outputs + m])
+                slope = taken(model, work, chunk, table[(k + 1) * n_outputs + m])
                 for b in range(slope.size):
                     r[k, b] += slope[b] * work.eta[m, b]
-            for b in range(block.size):
+            for b in range(chunk.size):
                 for i in range(b * each, (b + 1) * each):
                     r[k, i] *= scales[first + b]
-        add_block(model, block, r, 1.0, out)
+        add_chunk(model, chunk, r, 1.0, out)
 
 
 @log_likelihood.register(GLM)
 def _(model, work, theta, idx):
     value = 0.0
-    for first in range(0, idx.size, BLOCK):
-        block = idx[first : first + BLOCK]
-        eta = predictors(model, work, theta, block)
-        terms = work.r[0, : block.size]
-        log_density(model.family, eta, taken(model, work, block, model.y), terms)
-        weigh(model, work, block, 1.0, terms)
+    for first in range(0, idx.size, CHUNK):
+        chunk = idx[first : first + CHUNK]
+        eta = predictors(model, work, theta, chunk)
+        terms = work.r[0, : chunk.size]
+        y = targets(model, work, chunk)
+        log_density(model.likelihood, eta, y, noise_of(model, theta), terms)
+        weigh(model, work, chunk, 1.0, terms)
         value += total(terms)
     return value
 
@@ -217,19 +198,19 @@ def _(model, work, theta, out):
 def _(model, work, theta, idx, scale, out):
     p = shape_rows(model.rows)[1]
     size = p + int(model.intercept)
-    for first in range(0, idx.size, BLOCK):
-        block = idx[first : first + BLOCK]
-        eta = predictors(model, work, theta, block)
-        w = work.r[0, : block.size]
+    for first in range(0, idx.size, CHUNK):
+        chunk = idx[first : first + CHUNK]
+        eta = predictors(model, work, theta, chunk)
+        w = work.r[0, : chunk.size]
         for k in range(model.n_outputs):
             for m in range(model.n_outputs):
-                curvature(model.family, eta, k, m, w)
-                weigh(model, work, block, scale, w)
+                curvature(model.likelihood, eta, k, m, noise_of(model, theta), w)
+                weigh(model, work, chunk, scale, w)
                 part = out[k * size : (k + 1) * size, m * size : (m + 1) * size]
-                add_outer_rows(model.rows, block, w, part)
+                add_outer_rows(model.rows, chunk, w, part)
                 if model.intercept:
                     border = np.zeros(p, out.dtype)
-                    add_rows(model.rows, block, w, border)
+                    add_rows(model.rows, chunk, w, border)
                     for j in range(p):
                         part[p, j] += border[j]
                         part[j, p] += border[j]
@@ -240,14 +221,14 @@ def _(model, work, theta, idx, scale, out):
 def _(model, work, theta, idx, scale, out):
     p = shape_rows(model.rows)[1]
     size = p + int(model.intercept)
-    for first in range(0, idx.size, BLOCK):
-        block = idx[first : first + BLOCK]
-        eta = predictors(model, work, theta, block)
-        w = work.r[0, : block.size]
+    for first in range(0, idx.size, CHUNK):
+        chunk = idx[first : first + CHUNK]
+        eta = predictors(model, work, theta, chunk)
+        w = work.r[0, : chunk.size]
         for k in range(model.n_outputs):
-            curvature(model.family, eta, k, k, w)
-            weigh(model, work, block, scale, w)
-            add_squared_rows(model.rows, block, w, out[k * size : k * size + p])
+            curvature(model.likelihood, eta, k, k, noise_of(model, theta), w)
+            weigh(model, work, chunk, scale, w)
+            add_squared_rows(model.rows, chunk, w, out[k * size : k * size + p])
             if model.intercept:
                 out[k * size + p] += total(w)
 
@@ -256,65 +237,79 @@ def _(model, work, theta, idx, scale, out):
 def length_at_once(model):
     """Return how many indices are dealt with at once."""
     n_features = shape_rows(model.rows)[1]
-    size = min(BLOCK, max(FEW, NUMBERS // max(n_features, 1)))
+    size = min(CHUNK, max(FEW, NUMBERS // max(n_features, 1)))
     return size // rows_at_index(model.rows)
 
 
 @helper
-def predictors(model, work, theta, block):
-    """Return eta of the rows in `block`, (K, BLOCK), in a buffer."""
-    p, size = shape_rows(model.rows)[1], block.size * rows_at_index(model.rows)
+def predictors(model, work, theta, chunk):
+    """Return eta of the rows in `chunk`, (K, CHUNK), in a buffer."""
+    p, size = shape_rows(model.rows)[1], chunk.size * rows_at_index(model.rows)
     width = p + int(model.intercept)
     for k in range(model.n_outputs):
         eta = work.eta[k, :size]
-        dot_rows(model.rows, block, theta[k * width : k * width + p], eta)
+        dot_rows(model.rows, chunk, theta[k * width : k * width + p], eta)
         if model.intercept:
             add_number(theta[k * width + p], eta)
     return work.eta
 
 
 @helper
-def residuals(model, work, theta, block):
-    """Return weighted d log f / d eta of the rows in `block`, (K, BLOCK), a buffer."""
+def residuals(model, work, theta, chunk):
+    """Return weighted d log f / d eta of the rows in `chunk`, (K, CHUNK), a buffer."""
     # First, so that it waits for memory while predictors are computed.
-    y = taken(model, work, block, model.y)
-    eta = predictors(model, work, theta, block)
-    score(model.family, eta, y, work.r)
+    y = targets(model, work, chunk)
+    eta = predictors(model, work, theta, chunk)
+    score(model.likelihood, eta, y, noise_of(model, theta), work.r)
     for k in range(model.n_outputs):
-        weigh(model, work, block, 1.0, work.r[k, : y.size])
+        weigh(model, work, chunk, 1.0, work.r[k, : y.shape[1]])
     return work.r
 
 
 @helper
-def taken(model, work, block, values):
-    """Return the values of the rows in `block`, (b,), in a buffer."""
-    out = work.taken[: block.size * rows_at_index(model.rows)]
-    take_values(model.rows, block, values, out)
+def targets(model, work, chunk):
+    """Return y of the rows in `chunk`, (1, b), in a buffer."""
+    y = taken(model, work, chunk, model.y)
+    return y.reshape((1, y.size))
+
+
+@helper
+def noise_of(model, theta):
+    """Return the likelihood's own parameters, the last ones of theta."""
+    width = shape_rows(model.rows)[1] + int(model.intercept)
+    return theta[model.n_outputs * width :]
+
+
+@helper
+def taken(model, work, chunk, values):
+    """Return the values of the rows in `chunk`, (b,), in a buffer."""
+    out = work.taken[: chunk.size * rows_at_index(model.rows)]
+    take_values(model.rows, chunk, values, out)
     return out
 
 
 @helper
-def weigh(model, work, block, scale, values):
-    """Multiply one value per row of `block` by the row's weight and by `scale`."""
+def weigh(model, work, chunk, scale, values):
+    """Multiply one value per row of `chunk` by the row's weight and by `scale`."""
     if scale != 1.0:
         for b in range(values.size):
             values[b] *= scale
     if model.weights.size > 0:
-        weights = taken(model, work, block, model.weights)
+        weights = taken(model, work, chunk, model.weights)
         for b in range(values.size):
             values[b] *= weights[b]
 
 
 @helper
-def add_block(model, block, r, scale, out):
-    """Add scale * sum of r_i (x_i, 1)' over the rows in `block` to `out`; r is lost."""
-    p, size = shape_rows(model.rows)[1], block.size * rows_at_index(model.rows)
+def add_chunk(model, chunk, r, scale, out):
+    """Add scale * sum of r_i (x_i, 1)' over the rows in `chunk` to `out`; r is lost."""
+    p, size = shape_rows(model.rows)[1], chunk.size * rows_at_index(model.rows)
     width, factor = p + int(model.intercept), r.dtype.type(scale)
     for k in range(model.n_outputs):
         weights = r[k, :size]
         if factor != 1.0:
             for b in range(size):
                 weights[b] *= factor
-        add_rows(model.rows, block, weights, out[k * width : k * width + p])
+        add_rows(model.rows, chunk, weights, out[k * width : k * width + p])
         if model.intercept:
             out[k * width + p] += total(weights)

@@ -1,7 +1,7 @@
 """Passes of a GLM over all its rows, by matrix products.
 
-Of these only the family is compiled, which takes a second or two; the same passes by
-compiled operations on rows would take over fifteen before a first fit. BLAS has one
+Of these only the likelihood is compiled, which takes a second or two; the same passes
+by compiled operations on rows would take over fifteen before a first fit. BLAS has one
 thread, since sums in another order would be other draws.
 
 The leverage of a row is its share in the information I about the coefficients at a
@@ -32,10 +32,12 @@ from skbayes_sg.kernels.capabilities.strata import leverages
 from skbayes_sg.kernels.data.matrices import each_part, squared, weighted_gram
 from skbayes_sg.kernels.data.rows import shape_rows
 from skbayes_sg.kernels.generic import entry_point
-from skbayes_sg.kernels.models.glm import GLM, curvature, log_density, score
+from skbayes_sg.kernels.likelihoods.protocol import curvature, log_density, score
+from skbayes_sg.kernels.models.glm import GLM
 from skbayes_sg.kernels.numerics.blas import one_blas_thread
 from skbayes_sg.kernels.passes import hessian, hessian_diagonal, log_posterior
 
+NO_NOISE = np.empty(0)  # parameters of likelihoods that have none
 MAX_LINEAR_BYTES = 2**28  # of the numbers of linear approximations
 MAX_EVALUATIONS = 2**25  # of rows at draws, for linear approximations: about a second
 
@@ -161,7 +163,8 @@ def _parts(model, theta):
 def _terms(model, part, eta):
     """Return weighted log f, (n,), and its derivatives, (K, n), of a part."""
     terms, r = np.empty(eta.shape[1], eta.dtype), np.empty_like(eta)
-    _evaluate(model.family, eta, _of_part(model.y, part, eta), terms, r)
+    y = _of_part(model.y, part, eta)[None]
+    _evaluate(model.likelihood, eta, y, NO_NOISE, terms, r)
     if model.weights.size:
         weights = _of_part(model.weights, part, eta)
         terms *= weights
@@ -172,7 +175,7 @@ def _terms(model, part, eta):
 def _curvature(model, part, eta, k, m):
     """Return the weighted curvature k, m of a part, (n,) in double precision."""
     c = np.empty(eta.shape[1])
-    _evaluate_curvature(model.family, eta, k, m, c)
+    _evaluate_curvature(model.likelihood, eta, k, m, NO_NOISE, c)
     if model.weights.size:
         c *= _of_part(model.weights, part, eta)
     return c
@@ -200,11 +203,11 @@ def _add_curvature(model, matrix, c, k, m, out):
 
 
 @entry_point
-def _evaluate(family, eta, y, terms, r):
-    log_density(family, eta, y, terms)
-    score(family, eta, y, r)
+def _evaluate(likelihood, eta, y, noise, terms, r):
+    log_density(likelihood, eta, y, noise, terms)
+    score(likelihood, eta, y, noise, r)
 
 
 @entry_point
-def _evaluate_curvature(family, eta, k, m, out):
-    curvature(family, eta, k, m, out)
+def _evaluate_curvature(likelihood, eta, k, m, noise, out):
+    curvature(likelihood, eta, k, m, noise, out)

@@ -9,7 +9,7 @@ import numpy as np
 from skbayes_sg.kernels.capabilities.strata import row_classes
 from skbayes_sg.kernels.capabilities.tables import init_table, replace_gradients
 from skbayes_sg.kernels.data.matrices import thinned_rows
-from skbayes_sg.kernels.models.glm import BLOCK, GLM, add_block, residuals
+from skbayes_sg.kernels.models.glm import CHUNK, GLM, add_chunk, residuals
 from skbayes_sg.kernels.protocol.model import n_rows, thinned
 
 
@@ -20,15 +20,15 @@ def _(model):
 
 @replace_gradients.register(GLM)
 def _(model, work, theta, table, idx, out):
-    for first in range(0, idx.size, BLOCK):
-        block = idx[first : first + BLOCK]
-        r = residuals(model, work, theta, block)
+    for first in range(0, idx.size, CHUNK):
+        chunk = idx[first : first + CHUNK]
+        r = residuals(model, work, theta, chunk)
         for k in range(model.n_outputs):
-            for b in range(block.size):
-                new, i = r[k, b], block[b]
+            for b in range(chunk.size):
+                new, i = r[k, b], chunk[b]
                 r[k, b] = new - table[k, i]
                 table[k, i] = new
-        add_block(model, block, r, 1.0, out)
+        add_chunk(model, chunk, r, 1.0, out)
 
 
 @row_classes.register(GLM)

@@ -51,7 +51,7 @@ from skbayes_sg.kernels.protocol.model import (
     record,
 )
 
-BLOCK = 256  # ratings whose residuals are held at once
+CHUNK = 256  # ratings whose residuals are held at once
 
 
 class RowPrior(NamedTuple):
@@ -100,9 +100,9 @@ class FactorizationWork(NamedTuple):
     kappa: np.ndarray  # (2,) precision of B of users, of items, relative to lambda
     noise: np.ndarray  # (1 + n_users + n_items,) alpha, s, t
     count: np.ndarray  # (1,) int64: refreshes so far
-    residual: np.ndarray  # (BLOCK,)
-    alpha: np.ndarray  # (BLOCK,)
-    block: np.ndarray  # (BLOCK,) row indices
+    residual: np.ndarray  # (CHUNK,)
+    alpha: np.ndarray  # (CHUNK,)
+    block: np.ndarray  # (CHUNK,) row indices
     moments: np.ndarray  # (2, q) float64
     sums: np.ndarray  # (2, max(n_users, n_items)) float64
 
@@ -141,9 +141,9 @@ def _(model):
         kappa=np.ones(2, dtype),
         noise=np.append(model.noise.precision, model.noise.own).astype(dtype),
         count=np.zeros(1, np.int64),
-        residual=np.zeros(BLOCK, dtype),
-        alpha=np.zeros(BLOCK, dtype),
-        block=row_buffer()[:BLOCK],
+        residual=np.zeros(CHUNK, dtype),
+        alpha=np.zeros(CHUNK, dtype),
+        block=row_buffer()[:CHUNK],
         moments=np.zeros((2, q)),
         sums=np.zeros((2, max(sizes))),
     )
@@ -153,8 +153,8 @@ def _(model):
 def _(model, work, theta, idx, scale, out):
     pairs, d, q = model.pairs, model.n_factors, width(model)
     x, g = as_matrix(theta, q), as_matrix(out, q)
-    for first in range(0, idx.size, BLOCK):
-        block = idx[first : first + BLOCK]
+    for first in range(0, idx.size, CHUNK):
+        block = idx[first : first + CHUNK]
         r = scores(model, work, x, block)
         for b in range(block.size):
             i, j = pairs[block[b], 0], pairs[block[b], 1]
@@ -176,8 +176,8 @@ def _(model, work, theta, anchor, idx, scale, out):
     pairs, d, q = model.pairs, model.n_factors, width(model)
     x, g, center = as_matrix(theta, q), as_matrix(out, q), as_matrix(anchor.theta, q)
     r_center = anchor.r
-    for first in range(0, idx.size, BLOCK):
-        block = idx[first : first + BLOCK]
+    for first in range(0, idx.size, CHUNK):
+        block = idx[first : first + CHUNK]
         r = scores(model, work, x, block)
         for b in range(block.size):
             i, j = pairs[block[b], 0], pairs[block[b], 1]
@@ -200,8 +200,8 @@ def _(model, work, theta):
 @log_likelihood.register(MatrixFactorization)
 def _(model, work, theta, idx):
     weights, x, total = model.weights, as_matrix(theta, width(model)), 0.0
-    for first in range(0, idx.size, BLOCK):
-        block = idx[first : first + BLOCK]
+    for first in range(0, idx.size, CHUNK):
+        block = idx[first : first + CHUNK]
         residual, alpha = residuals(model, work, x, block)
         for b in range(block.size):
             w = weights[block[b]] if weights.size else 1.0
@@ -214,8 +214,8 @@ def _(model, work, theta, idx, scale, out):
     # Exact: U_i . V_j is linear in each of its entries alone.
     pairs, d, q, weights = model.pairs, model.n_factors, width(model), model.weights
     x, diagonal = as_matrix(theta, q), as_matrix(out, q)
-    for first in range(0, idx.size, BLOCK):
-        block = idx[first : first + BLOCK]
+    for first in range(0, idx.size, CHUNK):
+        block = idx[first : first + CHUNK]
         alpha = residuals(model, work, x, block)[1]
         for b in range(block.size):
             i, j = pairs[block[b], 0], pairs[block[b], 1]
@@ -429,7 +429,7 @@ def _pull(x, mean, precision, out):
 @entry_point
 def _fill_scores(model, work, theta, out):
     x = as_matrix(theta, width(model))
-    for first in range(0, out.size, BLOCK):
+    for first in range(0, out.size, CHUNK):
         block = fill_rows(work.block, first, out.size)
         r = scores(model, work, x, block)
         for b in range(block.size):

@@ -16,7 +16,7 @@ import math
 from skbayes_sg.kernels.data.minibatch import fill_rows
 from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.models.matrix_factorization import (
-    BLOCK,
+    CHUNK,
     MatrixFactorization,
     as_matrix,
     read_hyper,
@@ -119,7 +119,7 @@ def _draw_noise(model, work, x, beta, rng):
     squares, counts = work.sums[0, :n], work.sums[1, :n]
     squares[:] = 0.0
     counts[:] = 0.0
-    for first in range(0, model.y.size, BLOCK):
+    for first in range(0, model.y.size, CHUNK):
         block = fill_rows(work.block, first, model.y.size)
         residual, alpha = residuals(model, work, x, block)
         for b in range(block.size):

@@ -34,16 +34,19 @@ from skbayes_sg.kernels.capabilities.curvature import (
 from skbayes_sg.kernels.data.minibatch import fill_rows, row_buffer
 from skbayes_sg.kernels.data.rows import copy_rows, shape_rows
 from skbayes_sg.kernels.generic import entry_point, helper
-from skbayes_sg.kernels.models.mlp_outputs import (
+from skbayes_sg.kernels.likelihoods.protocol import (
+    add_noise_prior_curvature,
+    add_noise_prior_gradient,
     add_noise_score,
     curvature_factor,
     log_density,
     n_noise,
     noise_curvature,
+    noise_log_prior,
     score,
 )
 from skbayes_sg.kernels.models.mlp_passes import (
-    BLOCK,
+    CHUNK,
     backward,
     forward,
     layer,
@@ -83,12 +86,13 @@ class MLP(NamedTuple):
 
 
 class MLPWork(NamedTuple):
-    """Buffers of one block of rows, and the lambdas."""
+    """Buffers of one chunk of rows, and the lambdas."""
 
-    a: np.ndarray  # (BLOCK * (m_0 + ... + m_L),) rows and outputs, layer after layer
+    a: np.ndarray  # (CHUNK * (m_0 + ... + m_L),) rows and outputs, layer after layer
     delta: np.ndarray  # derivatives of log f with respect to all z, likewise
-    row: np.ndarray  # (BLOCK,) a number per row: its factor or its log density
-    g: np.ndarray  # gradient of a block with respect to all W_l and b_l
+    y: np.ndarray  # (CHUNK * m,) targets
+    row: np.ndarray  # (CHUNK,) a number per row: its factor or its log density
+    g: np.ndarray  # gradient of a chunk with respect to all W_l and b_l
     precision: np.ndarray  # (2 L,)
     clock: np.ndarray  # (1,) steps so far
 
@@ -131,11 +135,12 @@ def _(model):
 @init_work.register(MLP)
 def _(model):
     dtype, sizes = model.precision.dtype, model.sizes
-    units = BLOCK * int(sizes.sum())
+    units = CHUNK * int(sizes.sum())
     return MLPWork(
         a=np.zeros(units, dtype),
         delta=np.zeros(units, dtype),
-        row=np.zeros(BLOCK, dtype),
+        y=np.zeros(CHUNK * max(1, model.y[:1].size), dtype),
+        row=np.zeros(CHUNK, dtype),
         g=np.zeros(_n_weights(model), dtype),
         precision=model.precision.copy(),
         clock=np.zeros(1, np.int64),
@@ -145,18 +150,17 @@ def _(model):
 @add_gradient.register(MLP)
 def _(model, work, theta, idx, scale, out):
     sizes, end = model.sizes, _n_weights(model)
-    for block in range(_n_blocks(idx)):
-        rows = _block(idx, block)
+    for chunk in range(_n_chunks(idx)):
+        rows = _chunk(idx, chunk)
         n = rows.size
         factor = work.row[:n]
         for b in range(n):
             factor[b] = scale * _weight(model, rows[b])
-        z = _outputs(model, work, theta, rows)
-        add_noise_score(
-            model.likelihood, z, model.y, rows, theta[end:], factor, out[end:]
-        )
+        z, noise = _outputs(model, work, theta, rows), theta[end:]
+        y = _targets(model, work, rows)
+        add_noise_score(model.likelihood, z.T, y, noise, factor, out[end:])
         delta = layer(work.delta, sizes, sizes.size - 1, n)
-        score(model.likelihood, z, model.y, rows, theta[end:], delta)
+        score(model.likelihood, z.T, y, noise, delta.T)
         for b in range(n):
             for k in range(delta.shape[1]):
                 delta[b, k] *= factor[b]
@@ -170,11 +174,12 @@ def _(model, work, theta, idx, scale, out):
 def _(model, work, theta, idx):
     noise = theta[_n_weights(model) :]
     total = 0.0
-    for block in range(_n_blocks(idx)):
-        rows = _block(idx, block)
+    for chunk in range(_n_chunks(idx)):
+        rows = _chunk(idx, chunk)
         density = work.row[: rows.size]
         z = _outputs(model, work, theta, rows)
-        log_density(model.likelihood, z, model.y, rows, noise, density)
+        y = _targets(model, work, rows)
+        log_density(model.likelihood, z.T, y, noise, density)
         for b in range(rows.size):
             total += _weight(model, rows[b]) * density[b]
     return total
@@ -186,14 +191,14 @@ def _(model, work, theta, idx, scale, out):
     # the curvature of log f in z, the sum over columns of F of squared gradients.
     sizes, end = model.sizes, _n_weights(model)
     a2, delta2 = np.empty_like(work.a), np.empty_like(work.delta)
-    for block in range(_n_blocks(idx)):
-        rows = _block(idx, block)
+    for chunk in range(_n_chunks(idx)):
+        rows = _chunk(idx, chunk)
         n = rows.size
         z = _outputs(model, work, theta, rows)
         _square(work.a, a2)
         delta = layer(work.delta, sizes, sizes.size - 1, n)
         for column in range(delta.shape[1]):
-            curvature_factor(model.likelihood, z, theta[end:], column, delta)
+            curvature_factor(model.likelihood, z.T, column, theta[end:], delta.T)
             for b in range(n):
                 for k in range(delta.shape[1]):
                     delta[b, k] *= math.sqrt(scale * _weight(model, rows[b]))
@@ -220,8 +225,7 @@ def _(model, work, theta, out):
         for j in range(w.size):  # from 0 and of one type, or compilers see no vectors
             total[j] -= precision * w[j]
         first = stop
-    for j in range(first, theta.size):
-        out[j] += 1.0 - math.exp(theta[j])
+    add_noise_prior_gradient(model.likelihood, theta[first:], out[first:])
 
 
 @log_prior.register(MLP)
@@ -236,9 +240,7 @@ def _(model, work, theta):
         else:
             total += 0.5 * (size * math.log(precision) - precision * squares)
         first += size
-    for j in range(first, theta.size):
-        total += theta[j] - math.exp(theta[j])
-    return total
+    return total + noise_log_prior(model.likelihood, theta[first:])
 
 
 @add_prior_hessian_diagonal.register(MLP)
@@ -248,8 +250,7 @@ def _(model, work, theta, out):
         stop = first + _part_size(model.sizes, part)
         out[first:stop] += work.precision[part]
         first = stop
-    for j in range(first, theta.size):
-        out[j] += math.exp(theta[j])
+    add_noise_prior_curvature(model.likelihood, theta[first:], out[first:])
 
 
 @refresh.register(MLP)
@@ -283,8 +284,8 @@ def _(model, work, theta, out):
 @entry_point
 def network_outputs(model, work, theta, out):
     """Write z_L of all rows of the model to (N, m_L) `out`."""
-    idx = row_buffer()[:BLOCK]
-    for first in range(0, n_rows(model), BLOCK):
+    idx = row_buffer()[:CHUNK]
+    for first in range(0, n_rows(model), CHUNK):
         rows = fill_rows(idx, first, n_rows(model))
         out[first : first + rows.size] = _outputs(model, work, theta, rows)
 
@@ -300,6 +301,18 @@ def _outputs(model, work, theta, rows):
     n, sizes = rows.size, model.sizes
     copy_rows(model.rows, rows, layer(work.a, sizes, 0, n))
     return forward(model.activation, theta, sizes, n, work.a)
+
+
+@helper
+def _targets(model, work, rows):
+    """Return y of the rows, (m, n), a view of a buffer."""
+    m = model.y.size // n_rows(model)
+    every = model.y.reshape((n_rows(model), m))
+    y = work.y[: rows.size * m].reshape((rows.size, m))
+    for b in range(rows.size):
+        for k in range(m):
+            y[b, k] = every[rows[b], k]
+    return y.T
 
 
 @helper
@@ -329,15 +342,15 @@ def _square(x, out):
 
 
 @helper
-def _n_blocks(idx):
-    return (idx.size + BLOCK - 1) // BLOCK
+def _n_chunks(idx):
+    return (idx.size + CHUNK - 1) // CHUNK
 
 
 @helper
-def _block(idx, block):
+def _chunk(idx, chunk):
     """Return one of the equal parts of `idx`, none larger than the buffers."""
-    n, k = idx.size, _n_blocks(idx)
-    return idx[block * n // k : (block + 1) * n // k]
+    n, k = idx.size, _n_chunks(idx)
+    return idx[chunk * n // k : (chunk + 1) * n // k]
 
 
 @helper

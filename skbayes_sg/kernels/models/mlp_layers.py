@@ -1,4 +1,4 @@
-"""Activations of hidden layers, by rows of a block.
+"""Activations of hidden layers, by rows of a chunk.
 
 relu:     a = max(z, 0)
 tanh:     a = tanh(z)
@@ -10,7 +10,8 @@ Their derivatives are functions of a, so that z need not be kept.
 import math
 from typing import NamedTuple
 
-from skbayes_sg.kernels.generic import helper, kernel_op
+from skbayes_sg.kernels.generic import kernel_op
+from skbayes_sg.kernels.likelihoods.categorical import normalizer, share
 
 
 class Relu(NamedTuple):
@@ -24,8 +25,6 @@ class Tanh(NamedTuple):
 class SoftmaxUnits(NamedTuple):
     """Units of a layer that share a total of one."""
 
-
-LEAST = -41.0  # log of the smallest share that counts
 
 ACTIVATIONS = {"relu": Relu, "tanh": Tanh, "softmax": SoftmaxUnits}
 
@@ -74,7 +73,10 @@ def _(activation, a, delta):
 
 @activate.register(SoftmaxUnits)
 def _(activation, z):
-    softmax_rows(z)
+    for b in range(z.shape[0]):
+        top, total = normalizer(z.T, b)
+        for k in range(z.shape[1]):
+            z[b, k] = share(z[b, k] - top, total)
 
 
 @deactivate.register(SoftmaxUnits)
@@ -85,21 +87,3 @@ def _(activation, a, delta):
             mean += a[b, k] * delta[b, k]
         for k in range(a.shape[1]):
             delta[b, k] = a[b, k] * (delta[b, k] - mean)
-
-
-@helper
-def softmax_rows(z):
-    """Replace each row of z by its softmax; shares below 1e-18 are zero.
-
-    Numbers too small to be normal would come of them, with which processors are slow.
-    """
-    for b in range(z.shape[0]):
-        top = z[b, 0]
-        for k in range(1, z.shape[1]):
-            top = max(top, z[b, k])
-        total = 0.0
-        for k in range(z.shape[1]):
-            z[b, k] = 0.0 if z[b, k] - top < LEAST else math.exp(z[b, k] - top)
-            total += z[b, k]
-        for k in range(z.shape[1]):
-            z[b, k] /= total

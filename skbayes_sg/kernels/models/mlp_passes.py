@@ -1,11 +1,11 @@
-"""A network's passes over a block of rows, through BLAS into buffers.
+"""A network's passes over a chunk of rows, through BLAS into buffers.
 
     forward:    a_0 = x,  z_l = a_{l-1} W_l + b_l,  a_l = activation(z_l)
     backward:   delta_L = d log f / d z_L,  delta_{l-1} = delta_l W_l' * activation'
     gradients:  d log f / d W_l = a_{l-1}' delta_l,  d log f / d b_l = sum of delta_l
 
-`sizes` holds m_0, ..., m_L. A buffer of BLOCK (m_0 + ... + m_L) numbers holds layer
-after layer, each as an (n, m_l) matrix of n <= BLOCK rows.
+`sizes` holds m_0, ..., m_L. A buffer of CHUNK (m_0 + ... + m_L) numbers holds layer
+after layer, each as an (n, m_l) matrix of n <= CHUNK rows.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.models.mlp_layers import activate, deactivate
 
-BLOCK = 512  # rows that go through the network at once
+CHUNK = 512  # rows that go through the network at once
 
 
 @helper
@@ -44,7 +44,7 @@ def layer(buffer, sizes, k, n):
     """Return the (n, m_k) matrix of layer k = 0, ..., L in a buffer."""
     first = 0
     for i in range(k):
-        first += BLOCK * sizes[i]
+        first += CHUNK * sizes[i]
     return buffer[first : first + n * sizes[k]].reshape((n, sizes[k]))
 
 

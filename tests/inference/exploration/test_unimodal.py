@@ -12,10 +12,12 @@ from skbayes_sg.inference.curvature import (
     whitening,
 )
 from skbayes_sg.inference.exploration import unimodal as tuning
+from skbayes_sg.inference.exploration.gradients import MIN_BATCH, automatic_batch_size
 from skbayes_sg.inference.optimize import adam, find_mode, lbfgs
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
-from skbayes_sg.kernels.models import GLM, GaussianMean, Logistic
+from skbayes_sg.kernels.likelihoods import Bernoulli
+from skbayes_sg.kernels.models import GLM, GaussianMean
 from skbayes_sg.kernels.passes import log_posterior
 from skbayes_sg.kernels.protocol.model import init_work
 from skbayes_sg.kernels.protocol.sampler import accurate_step
@@ -35,7 +37,7 @@ def logistic():
     X = rng.normal(size=(2000, 4)) * [1.0, 1e3, 1e-3, 1.0]
     X[:, 3] += X[:, 0]
     y = (rng.random(2000) < 1 / (1 + np.exp(-X[:, 0]))).astype(float)
-    return for_kernels(GLM(Logistic(), X, y, np.empty(0), 0.1, True, 1))
+    return for_kernels(GLM(Bernoulli(), X, y, np.empty(0), 0.1, True, 1))
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +120,7 @@ def skewed():
     """Features that are seldom there, and never with the second class."""
     X = np.kron(np.eye(30), np.ones((20, 1)))
     y = np.zeros(600)
-    return for_kernels(GLM(Logistic(), X, y, np.empty(0), 0.02, False, 1))
+    return for_kernels(GLM(Bernoulli(), X, y, np.empty(0), 0.02, False, 1))
 
 
 def exact_moments():
@@ -185,14 +187,14 @@ def test_batch_size_follows_the_noise(power):
         def noise_of(size):
             return np.array([0.0, level * 1000**power / size**power * (1 - size / n)])
 
-        size = tuning.automatic_batch_size(n, sampler, noise_of, steepness)
+        size = automatic_batch_size(n, sampler, noise_of, steepness)
         full = accurate_step(sampler, 0.0, tuning.TOLERANCE) / steepness
         step = accurate_step(sampler, noise_of(size)[1], tuning.TOLERANCE)
-        assert size <= tuning.MIN_BATCH or 0.5 * full < step < 0.9 * full
+        assert size <= MIN_BATCH or 0.5 * full < step < 0.9 * full
         return size
 
     sizes = [size_for(level) for level in (0.0, 0.05, 1.0, 20.0)]
-    assert sizes[0] == tuning.MIN_BATCH
+    assert sizes[0] == MIN_BATCH
     assert sizes[0] < sizes[1] < 1000 < sizes[2] < sizes[3] <= n
     assert size_for(1.0, 4.0) < sizes[2]
 

@@ -15,7 +15,8 @@ from skbayes_sg.kernels.engine import estimate_gradient
 from skbayes_sg.kernels.generic import OPTIONS, for_kernels
 from skbayes_sg.kernels.gradients import ControlVariate, Minibatch, blocked
 from skbayes_sg.kernels.gradients.blocked import Blocked
-from skbayes_sg.kernels.models import GLM, Logistic
+from skbayes_sg.kernels.likelihoods import Bernoulli
+from skbayes_sg.kernels.models import GLM
 from skbayes_sg.kernels.numerics.lanes import (
     GROUP,
     LINE,
@@ -63,7 +64,7 @@ def regression(family="logistic", n=N, dtype=np.float64, weighted=False, **setti
 def large(n=10_000, dtype=np.float64):
     X = np.random.default_rng(0).normal(size=(n, 2)).astype(dtype)
     y = np.zeros(n, dtype)
-    return GLM(Logistic(), X, y, np.empty(0, dtype), 0.1, True, 1)
+    return GLM(Bernoulli(), X, y, np.empty(0, dtype), 0.1, True, 1)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

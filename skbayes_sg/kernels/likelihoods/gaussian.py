@@ -1,0 +1,139 @@
+"""Numbers with Gaussian noise, of known precision tau or of unknown ones.
+
+FixedGaussian:  log f = -tau/2 sum_k (y_k - eta_k)^2
+Gaussian:       log f = 1/2 sum_k (t_k - exp(t_k) (y_k - eta_k)^2),
+                t_k = log precision,  exp(t_k) ~ Gamma(1, 1)
+
+The log precisions t are parameters of the model: with its Jacobian, the prior's log
+density is t - exp(t).
+"""
+
+import math
+from typing import NamedTuple
+
+from skbayes_sg.kernels.likelihoods.protocol import (
+    add_noise_prior_curvature,
+    add_noise_prior_gradient,
+    add_noise_score,
+    curvature,
+    curvature_factor,
+    curvature_slope,
+    log_density,
+    n_noise,
+    noise_curvature,
+    noise_log_prior,
+    score,
+)
+
+
+class FixedGaussian(NamedTuple):
+    """Gaussian law with identity link and known noise."""
+
+    noise_precision: float  # tau
+
+
+class Gaussian(NamedTuple):
+    """Gaussian law with identity link and noise of unknown precision."""
+
+
+@score.register(FixedGaussian)
+def _(likelihood, eta, y, noise, out):
+    for k in range(y.shape[0]):
+        for b in range(y.shape[1]):
+            out[k, b] = likelihood.noise_precision * (y[k, b] - eta[k, b])
+
+
+@log_density.register(FixedGaussian)
+def _(likelihood, eta, y, noise, out):
+    for b in range(y.shape[1]):
+        squares = 0.0
+        for k in range(y.shape[0]):
+            squares += (y[k, b] - eta[k, b]) ** 2
+        out[b] = -0.5 * likelihood.noise_precision * squares
+
+
+@curvature.register(FixedGaussian)
+def _(likelihood, eta, k, m, noise, out):
+    for b in range(out.size):
+        out[b] = likelihood.noise_precision if k == m else 0.0
+
+
+@curvature_slope.register(FixedGaussian)
+def _(likelihood, eta, k, m, n, noise, out):
+    out[:] = 0.0
+
+
+@n_noise.register(Gaussian)
+def _(likelihood, n_outputs):
+    return n_outputs
+
+
+@score.register(Gaussian)
+def _(likelihood, eta, y, noise, out):
+    for k in range(y.shape[0]):
+        precision = math.exp(noise[k])
+        for b in range(y.shape[1]):
+            out[k, b] = precision * (y[k, b] - eta[k, b])
+
+
+@log_density.register(Gaussian)
+def _(likelihood, eta, y, noise, out):
+    for b in range(y.shape[1]):
+        total = 0.0
+        for k in range(y.shape[0]):
+            error = y[k, b] - eta[k, b]
+            total += 0.5 * (noise[k] - math.exp(noise[k]) * error * error)
+        out[b] = total
+
+
+@curvature.register(Gaussian)
+def _(likelihood, eta, k, m, noise, out):
+    for b in range(out.size):
+        out[b] = math.exp(noise[k]) if k == m else 0.0
+
+
+@curvature_slope.register(Gaussian)
+def _(likelihood, eta, k, m, n, noise, out):
+    out[:] = 0.0
+
+
+@curvature_factor.register(Gaussian)
+def _(likelihood, eta, k, noise, out):
+    root = math.exp(0.5 * noise[k])
+    for m in range(out.shape[0]):
+        for b in range(out.shape[1]):
+            out[m, b] = root if m == k else 0.0
+
+
+@add_noise_score.register(Gaussian)
+def _(likelihood, eta, y, noise, scale, out):
+    for k in range(y.shape[0]):
+        precision = math.exp(noise[k])
+        for b in range(y.shape[1]):
+            error = y[k, b] - eta[k, b]
+            out[k] += scale[b] * 0.5 * (1.0 - precision * error * error)
+
+
+@noise_curvature.register(Gaussian)
+def _(likelihood):
+    return 0.5
+
+
+@add_noise_prior_gradient.register(Gaussian)
+def _(likelihood, noise, out):
+    for j in range(noise.size):
+        out[j] += 1.0 - math.exp(noise[j])
+
+
+@noise_log_prior.register(Gaussian)
+def _(likelihood, noise):
+    total = 0.0
+    for j in range(noise.size):
+        total += noise[j] - math.exp(noise[j])
+    return total
+
+
+@add_noise_prior_curvature.register(Gaussian)
+def _(likelihood, noise, out):
+    for j in range(noise.size):
+        out[j] += math.exp(noise[j])

@@ -1,0 +1,71 @@
+"""The operations of a likelihood f(y | eta, noise).
+
+For b rows and K outputs, `eta` is (K, b) and may have more columns, which do not count;
+`y` is (m, b): one row of classes, counts or numbers, or a number per output. `noise`
+holds the likelihood's own parameters, without bounds, such as log precisions.
+"""
+
+from skbayes_sg.kernels.generic import kernel_op
+
+
+@kernel_op
+def n_noise(likelihood, n_outputs):
+    """Return the number of the likelihood's own parameters."""
+    return 0
+
+
+@kernel_op
+def log_density(likelihood, eta, y, noise, out):
+    """Write log f(y_b | eta_b) to (b,) `out`, constants apart."""
+    raise NotImplementedError
+
+
+@kernel_op
+def score(likelihood, eta, y, noise, out):
+    """Write d log f / d eta to (K, b) `out`; `eta` may be overwritten."""
+    raise NotImplementedError
+
+
+@kernel_op
+def curvature(likelihood, eta, k, m, noise, out):
+    """Write -d2 log f / d eta_k d eta_m to (b,) `out`, in expectation over y."""
+    raise NotImplementedError
+
+
+@kernel_op
+def curvature_slope(likelihood, eta, k, m, n, noise, out):
+    """Write the derivative of `curvature` k, m with respect to eta_n to (b,) `out`."""
+    raise NotImplementedError
+
+
+@kernel_op
+def curvature_factor(likelihood, eta, k, noise, out):
+    """Write column k of F_b, `curvature` = F_b F_b', to (K, b) `out`."""
+    raise NotImplementedError
+
+
+@kernel_op
+def add_noise_score(likelihood, eta, y, noise, scale, out):
+    """Add the sum of scale_b * d log f(y_b | eta_b) / d noise to `out`."""
+
+
+@kernel_op
+def noise_curvature(likelihood):
+    """Return -d2 log f / d noise^2 of a row, in expectation over y."""
+    return 0.0
+
+
+@kernel_op
+def add_noise_prior_gradient(likelihood, noise, out):
+    """Add the gradient of the log prior density of `noise` to `out`."""
+
+
+@kernel_op
+def noise_log_prior(likelihood, noise):
+    """Return the log prior density of `noise`, up to a constant."""
+    return 0.0
+
+
+@kernel_op
+def add_noise_prior_curvature(likelihood, noise, out):
+    """Add -d2 / d noise^2 of the log prior density of `noise` to `out`."""
