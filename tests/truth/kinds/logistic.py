@@ -1,10 +1,10 @@
-"""Kinds of data: each makes a problem, data and prior, from a random generator."""
+"""Kinds of data for logistic regression, with a prior variance."""
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
-from tests.truth.families import Problem
+from tests.truth.problems import Problem
 
 PRIORS = (0.1, 1.0, 10.0, 100.0)
 

@@ -1,10 +1,4 @@
-"""Families of estimators: how they are fitted, and what their exact posterior is.
-
-A family has `samplers` and `gradients` to choose from, each with a weight; `fit`, which
-returns draws (n_chains, n_draws, q) of the quantities to compare; and `reference`.
-"""
-
-from typing import NamedTuple
+"""Logistic regression of two or more classes."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,15 +13,7 @@ from skbayes_sg import (
 from tests.truth.densities import GLM
 from tests.truth.references import exact
 
-
-class Problem(NamedTuple):
-    """Data, and the estimator's options that the posterior depends on."""
-
-    family: str
-    X: object
-    y: np.ndarray
-    options: dict
-    sample_weight: np.ndarray | None = None
+FEW_ROWS = 300  # up to which Riemannian samplers take seconds
 
 
 class LogisticFamily:
@@ -38,6 +24,7 @@ class LogisticFamily:
     samplers = {
         **{"sgld-lm": 8, "baoab": 8, "badodab": 8},
         **{"sgld": 2, "sghmc": 2, "sgnht": 2, "hmc": 2, "mala": 2, "psgld": 1},
+        **{"sgrhmc": 0.3, "sgrld": 0.3, "sgrld-dense": 0.3},
     }
     gradients = {"auto": 6, "full": 1, "cv": 2, "minibatch": 1, "weighted-cv": 1}
     classes = {
@@ -49,9 +36,12 @@ class LogisticFamily:
     def choices(self, problem, names):
         """Return the samplers or gradients that suit a problem, with their weights."""
         plain = problem.X.dtype == np.float64 and not sp.issparse(problem.X)
-        if names is self.samplers and (not plain or len(set(problem.y)) > 2):
+        if names is self.gradients:
+            return names
+        if not plain or len(set(problem.y)) > 2:
             return {name: names[name] for name in self.classes}
-        return names
+        few = len(problem.y) < FEW_ROWS
+        return {n: w for n, w in names.items() if few or not n.startswith("sgr")}
 
     def fit(self, problem, sampler, gradient, seed):
         if sampler in ("hmc", "mala"):
@@ -97,6 +87,3 @@ def reduced(A, codes, weights, precision, K, rng):
         return (a @ Q.T + b - b @ Q @ Q.T).reshape(len(a), K * p)
 
     return exact(GLM(A @ Q, codes, weights, precision, K), rng, transform)
-
-
-FAMILIES = {"logistic": LogisticFamily()}
