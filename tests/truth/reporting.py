@@ -25,7 +25,7 @@ def table(outcomes):
         seconds = sum(o.seconds + o.reference_seconds for o in some)
         rows.append((kind, len(some), *counts, f"{seconds:.0f}"))
     return "\n".join(
-        f"{row[0]:22s}" + "".join(f"{str(cell):>12s}" for cell in row[1:])
+        f"{row[0]:28s}" + "".join(f"{str(cell):>12s}" for cell in row[1:])
         for row in rows
     )
 

@@ -5,11 +5,11 @@ import numpy as np
 from tests.truth.kinds.logistic import labels, normal
 from tests.truth.problems import Problem
 
-N_DRAWS = (100, 1000)  # the default, and more, which see smaller errors
+N_DRAWS = (100, 400)  # the default, and more, which see smaller errors
 
 
 def classes(rng, precisions=(0.1, 1.0, 10.0)):
-    X, K = normal(rng, (50, 600), (1, 4)), rng.integers(2, 4)
+    X, K = normal(rng, (30, 300), (1, 4)), rng.integers(2, 4)
     y = labels(X, rng, 2.0, n_classes=K)
     return Problem("class networks", X, y, _options(rng, precisions))
 
@@ -19,19 +19,19 @@ def learned_precision(rng):
 
 
 def minibatches(rng):
-    X = normal(rng, (1_000, 5_000), (1, 3))
+    X = normal(rng, (1_000, 3_000), (1, 3))
     options = _options(rng, (0.1, 1.0))
     return Problem("class networks", X, labels(X, rng), options)
 
 
 def numbers(rng):
-    X = normal(rng, (20, 600), (1, 5))
+    X = normal(rng, (20, 300), (1, 5))
     y = X @ rng.standard_normal(X.shape[1]) + rng.standard_normal(len(X))
     return Problem("number networks", X, y, _options(rng, (0.1, 1.0, 10.0)))
 
 
 def hidden_unit(rng):
-    X = normal(rng, (50, 400), (1, 3))
+    X = normal(rng, (50, 300), (1, 3))
     B = rng.standard_normal(X.shape[1])
     y = np.tanh(2 * X @ B / np.linalg.norm(B)) + 0.2 * rng.standard_normal(len(X))
     return Problem("number networks", X, y, _options(rng, (0.3, 1.0), (1,)))
