@@ -1,0 +1,5 @@
+"""Kinds of data by name; a kind makes a `Problem` from a random generator."""
+
+from tests.truth.kinds import logistic, networks, ratings
+
+KINDS = {**logistic.KINDS, **networks.KINDS, **ratings.KINDS}
