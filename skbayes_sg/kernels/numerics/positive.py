@@ -1,0 +1,47 @@
+"""Exact transitions of a positive process, the Cox-Ingersoll-Ross diffusion.
+
+    d theta = (b - c theta) / 2 dt + sqrt(theta) dW,    stationary law Gamma(b, rate c)
+
+With r = exp(-c h / 2), the law after time h is a Gamma law of random shape:
+
+    N ~ Poisson(c theta r / (1 - r)),    theta' = (1 - r) / c  Gamma(b + N)
+
+so a step of any size stays positive and leaves Gamma(b, rate c) invariant.
+"""
+
+import math
+
+from skbayes_sg.kernels.generic import helper
+
+TINY = 1e-300  # the smallest value, so that nothing underflows to a stuck zero
+MANY = 1e8  # mean of a Poisson law that is drawn as a rounded Gaussian
+
+
+@helper
+def draw_gamma(shape, rng):
+    """Return a draw of Gamma(shape, rate 1), never zero however small the shape."""
+    if shape >= 0.1:
+        return max(rng.standard_gamma(shape), TINY)
+    # log Gamma(a) = log Gamma(a + 1) + log(U) / a
+    log_value = math.log(rng.standard_gamma(shape + 1.0))
+    log_value += math.log(1.0 - rng.random()) / shape
+    return math.exp(log_value) if log_value > -690.0 else TINY
+
+
+@helper
+def draw_poisson(mean, rng):
+    """Return a draw of Poisson(mean) as a float."""
+    if mean > MANY:
+        return max(
+            0.0, math.floor(mean + math.sqrt(mean) * rng.standard_normal() + 0.5)
+        )
+    return float(rng.poisson(mean)) if mean > 0.0 else 0.0
+
+
+@helper
+def cir_step(theta, shape, rate, h, rng):
+    """Return the process with law Gamma(shape, rate) after time h from `theta`."""
+    decay = math.exp(-0.5 * rate * h)
+    left = -math.expm1(-0.5 * rate * h)  # 1 - decay
+    count = draw_poisson(rate * theta * decay / left, rng)
+    return max(left / rate * draw_gamma(shape + count, rng), TINY)
