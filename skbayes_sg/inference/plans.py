@@ -6,9 +6,13 @@ import numpy as np
 
 from skbayes_sg.kernels.capabilities.local_variables import check_local_variables
 from skbayes_sg.kernels.capabilities.theta_blocks import is_lazy
-from skbayes_sg.kernels.generic import for_kernels
+from skbayes_sg.kernels.generic import for_kernels, implements
 from skbayes_sg.kernels.protocol.gradient import prepare
-from skbayes_sg.kernels.protocol.model import n_parameters, parameter_dtype
+from skbayes_sg.kernels.protocol.model import (
+    add_gradient,
+    n_parameters,
+    parameter_dtype,
+)
 from skbayes_sg.kernels.protocol.sampler import check_parts, suited_to
 from skbayes_sg.kernels.schedules import Constant, step_size_at
 
@@ -54,6 +58,8 @@ class Plan(NamedTuple):
         """The iteration until which the variance of the gradient is measured."""
         if is_lazy(self.sampler):  # a measurement would cost what it saves
             return 0
+        if not implements(add_gradient, self.model):  # its sampler needs none
+            return 0
         return self.n_iter if self.corrects else self.burn_in
 
     def n_kept(self, t):
@@ -77,6 +83,7 @@ class Plan(NamedTuple):
 
 def make_plan(model, sampler, gradient, step_size, coordinates, **settings):
     """Return a plan of components that go together; others are a ValueError."""
+    check_local_variables(gradient, model)
     plan = Plan(
         model=model,
         sampler=suited_to(sampler, model),
@@ -85,7 +92,6 @@ def make_plan(model, sampler, gradient, step_size, coordinates, **settings):
         coordinates=coordinates,
         **settings,
     ).for_kernels()
-    check_local_variables(plan.gradient, plan.model)
     check_parts(plan.sampler, plan.model, plan.gradient, plan.coordinates)
     if plan.corrects and is_lazy(plan.sampler):
         raise ValueError(

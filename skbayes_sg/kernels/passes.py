@@ -7,8 +7,8 @@ from skbayes_sg.kernels.capabilities.curvature import add_hessian, add_hessian_d
 from skbayes_sg.kernels.data.minibatch import fill_rows, row_buffer
 from skbayes_sg.kernels.generic import entry_point, helper, python_op
 from skbayes_sg.kernels.protocol.model import (
-    add_gradient,
     add_prior_gradient,
+    add_value_and_gradient,
     log_likelihood,
     log_prior,
     n_rows,
@@ -55,8 +55,7 @@ def row_log_posterior(model, work, theta, out):
     idx = row_buffer()
     for first in range(0, n_rows(model), idx.size):
         rows = fill_rows(idx, first, n_rows(model))
-        add_gradient(model, work, theta, rows, 1.0, out)
-        value += log_likelihood(model, work, theta, rows)
+        value += add_value_and_gradient(model, work, theta, rows, 1.0, out)
     return value
 
 

@@ -7,6 +7,8 @@ import numpy as np
 from skbayes_sg.inference.exploration.request import check_batch_size
 from skbayes_sg.inference.exploration.unimodal import TOLERANCE, gradient_noise
 from skbayes_sg.kernels.capabilities.anchors import anchored
+from skbayes_sg.kernels.capabilities.strata import leverages
+from skbayes_sg.kernels.generic import implements
 from skbayes_sg.kernels.gradients import GRADIENTS, Full, Minibatch
 from skbayes_sg.kernels.protocol.gradient import (
     batch_size_of,
@@ -63,6 +65,8 @@ def gradient_of_data(model, request, region, typical):
     name = gradient
     if name == "auto":  # rows bend too much where the posterior is skewed
         name = "weighted-cv" if typical.is_skewed else "linear-cv"
+        if not implements(leverages, model):  # by which both of them weigh rows
+            name = "cv"
     few = min(n, MIN_ROWS)
     estimator = with_batch_size(GRADIENTS[name](), few if size == "auto" else size)
     if batch_size_of(estimator) is None:
