@@ -124,11 +124,15 @@ def broken_off(tmp_path, monkeypatch):
 
 
 def written(path):
-    """Return slices of the bytes of the draws that both chains have written."""
-    draws = np.load(path)
-    offset, step = path.stat().st_size - draws.nbytes, draws[0].nbytes
-    n = int(np.flatnonzero(draws.any(axis=(0, 2)))[-1]) * draws[0, 0].nbytes
-    return [slice(offset + c * step, offset + c * step + n) for c in range(len(draws))]
+    """Return slices of the bytes of each chain's draws, up to its snapshot."""
+    draws, parts = np.load(path), []
+    offset = path.stat().st_size - draws.nbytes
+    for c, chain in enumerate(draws):
+        with np.load(path.with_name(f"chain-{c}.npz")) as saved:
+            stop = saved["stops"][-1]
+        first = offset + c * chain.nbytes
+        parts.append(slice(first, first + chain[:stop].nbytes))
+    return parts
 
 
 def test_deleted_draws(broken_off):
