@@ -8,6 +8,7 @@ are on the disk before it is.
 import contextlib
 import errno
 import glob
+import io
 import json
 import lzma
 import os
@@ -145,8 +146,7 @@ class Checkpoint:
         if not os.path.exists(path):
             return 0
         with _whole(path):
-            with open(path, "rb") as content, np.load(content) as parts:
-                saved = dict(parts)
+            saved = _arrays(path)
             head = json.loads(saved["head"].tobytes())
         if head != self.head:
             raise _foreign(path)
@@ -177,6 +177,16 @@ class Checkpoint:
 
     def _chains(self):
         return glob.glob(os.path.join(glob.escape(self.folder), "chain-*.npz"))
+
+
+def _arrays(path):
+    """Return the arrays of a .npz file, each checked before it is parsed."""
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    return {
+        name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(content))
+        for name, content in contents.items()
+    }
 
 
 @contextlib.contextmanager

@@ -6,12 +6,20 @@ a memory map would end the process by a signal.
 """
 
 import errno
+import math
 import os
+import re
 import shutil
 
 import numpy as np
 
 BLOCK = 2**24  # bytes that are read at a time
+# As NumPy writes it, of floating-point numbers. NumPy's own reader takes any Python
+# literal, and a damaged one may raise anything.
+_HEADER = re.compile(
+    r"\{'descr': '([<>]f[248])', 'fortran_order': (False|True), "
+    r"'shape': \(((?:\d{1,15}, ?)*(?:\d{1,15})?)\), \} *\n"
+)
 
 
 def create(path, shape, dtype, name):
@@ -25,7 +33,7 @@ def create(path, shape, dtype, name):
         "fortran_order": False,
         "shape": tuple(shape),
     }
-    n_bytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+    n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
     try:
         with open(temporary, "wb") as file:
             np.lib.format.write_array_header_1_0(file, header)
@@ -53,6 +61,23 @@ def _reserve(file, n_bytes):
     file.truncate(n_bytes)
 
 
+def read_header(file):
+    """Return shape, dtype and whether the last axis comes first, from a .npy file.
+
+    Anything but floating-point numbers in version 1.0 of the format is a ValueError.
+    """
+    magic = file.read(10)
+    if len(magic) < 10 or magic[:8] != np.lib.format.magic(1, 0):
+        raise ValueError("not an array in version 1.0 of NumPy's format")
+    text = file.read(int.from_bytes(magic[8:], "little")).decode("latin-1")
+    match = _HEADER.fullmatch(text)
+    if match is None:
+        raise ValueError("not the header of an array of floating-point numbers")
+    dtype, fortran_order, shape = match.groups()
+    shape = tuple(int(length) for length in shape.split(",") if length.strip())
+    return shape, np.dtype(dtype), fortran_order == "True"
+
+
 class DrawFile:
     """A file of draws, an array (n_chains, n_draws, dim).
 
@@ -68,17 +93,13 @@ class DrawFile:
         self.path, self.name = path, name
         try:
             with open(path, "rb") as file:
-                if np.lib.format.read_magic(file) != (1, 0):
-                    raise ValueError("not of version 1.0")
-                header = np.lib.format.read_array_header_1_0(file)
-                self.shape, fortran_order, self.dtype = header
+                self.shape, self.dtype, fortran_order = read_header(file)
                 self.offset = file.tell()
                 size = os.fstat(file.fileno()).st_size
         except IsADirectoryError:
             raise ValueError("a folder") from None
-        n_elements = int(np.prod(self.shape, dtype=object))
-        self.size = self.offset + n_elements * self.dtype.itemsize
-        if len(self.shape) != 3 or fortran_order or self.dtype.kind != "f":
+        self.size = self.offset + math.prod(self.shape) * self.dtype.itemsize
+        if len(self.shape) != 3 or fortran_order:
             raise ValueError("not an array of draws")
         if size != self.size:
             raise ValueError(f"{size} bytes in place of {self.size}")
