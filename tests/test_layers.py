@@ -36,7 +36,8 @@ ESTIMATORS = (*NUMERIC, "sklearn", *rooms("base", "utils", "metrics"))
 LAYERS = {
     KERNELS: (*SHARED, *kernels("schedules")),
     f"{KERNELS}.separate": ("numba",),
-    f"{KERNELS}.generic": (*COMPILED, f"{KERNELS}.separate"),
+    f"{KERNELS}.disk_cache": ("numba",),
+    f"{KERNELS}.generic": (*COMPILED, *kernels("disk_cache", "separate")),
     f"{KERNELS}.numerics": (*GENERIC, "llvmlite", f"{KERNELS}.numerics"),
     f"{KERNELS}.numerics.blas": ("threadpoolctl",),
     f"{KERNELS}.protocol": (*GENERIC, *kernels("numerics.vectors", "protocol")),
