@@ -21,8 +21,9 @@ import numpy as np
 import skbayes_sg
 from skbayes_sg.inference.draw_files import DrawFile, create
 from skbayes_sg.inference.identities import identity
-from skbayes_sg.inference.snapshots import restore, snapshot
+from skbayes_sg.inference.snapshots import own_arrays, restore, snapshot
 from skbayes_sg.inference.storage import CHECKSUM_BYTES, new_checksum
+from skbayes_sg.kernels.protocol.model import n_rows
 
 try:
     import fcntl
@@ -47,7 +48,8 @@ class Checkpoint:
     """The files of one run: draws, and a snapshot of each chain.
 
     They are in a sub-folder for the data, so that the folds of a cross-validation, each
-    of which has data of its own, share a folder.
+    of which has data of its own, share a folder. Another run on the same data is
+    refused: it may be a mistake, and would cost what the first has drawn.
 
     Parameters
     ----------
@@ -60,10 +62,9 @@ class Checkpoint:
     """
 
     def __init__(self, folder, model, *settings):
-        data = identity(model)
         self.parent = os.fspath(folder)
-        self.folder = os.path.join(self.parent, f"data-{data}")
-        run = identity(skbayes_sg.__version__, data, *settings)
+        self.folder = os.path.join(self.parent, f"data-{_data_identity(model)}")
+        run = identity(skbayes_sg.__version__, model, *settings)
         self.head = {"format": FORMAT, "run": run}
         self.draws = os.path.join(self.folder, "draws.npy")
         self._sealed = {}  # by chain: (stop, checksum) of each part of its draws
@@ -177,6 +178,15 @@ class Checkpoint:
 
     def _chains(self):
         return glob.glob(os.path.join(glob.escape(self.folder), "chain-*.npz"))
+
+
+def _data_identity(model):
+    """Return a digest of the arrays with at least a number for each row.
+
+    Shorter ones are settings, or were learnt, and differ between runs on the same data.
+    """
+    arrays = (array for _, array in own_arrays(model))
+    return identity(*(array for array in arrays if array.size >= n_rows(model)))
 
 
 def _arrays(path):

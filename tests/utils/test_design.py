@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skbayes_sg import SGLDLogisticRegression
-from skbayes_sg.utils._design import as_rows, checked_sparse, validate_data
+from skbayes_sg.utils._design import checked_sparse, design_rows, validate_data
 
 Y = np.tile([0, 1], 10)
 
@@ -54,7 +54,7 @@ FAULTS = {
 def test_malformed_csr(fault):
     X = FAULTS[fault](matrix())
     words = r"^X has (indices of a column from|an indptr that) .*; build it again"
-    for read in (as_rows, checked_sparse):
+    for read in (design_rows, checked_sparse):
         with pytest.raises(ValueError, match=words):
             read(X)
     model = SGLDLogisticRegression()
@@ -108,10 +108,10 @@ def test_long_indices_become_short_where_they_fit(kind):
 def test_whole_matrices_are_not_copied():
     X = matrix()
     assert checked_sparse(X) is X
-    rows = as_rows(X)
+    rows = design_rows(X)
     assert np.shares_memory(rows.data, X.data)
     assert np.shares_memory(rows.indices, X.indices)
     spare = matrix()
     spare.data = np.r_[spare.data, 9.0]  # SciPy allows for room at the end
     spare.indices = np.r_[spare.indices, [0]].astype(np.int32)
-    assert as_rows(spare).data.size == X.data.size
+    assert design_rows(spare).data.size == X.data.size
