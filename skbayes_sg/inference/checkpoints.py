@@ -67,6 +67,7 @@ class Checkpoint:
         run = identity(skbayes_sg.__version__, model, *settings)
         self.head = {"format": FORMAT, "run": run}
         self.draws = os.path.join(self.folder, "draws.npy")
+        self._owner = os.path.join(self.folder, "run.json")
         self._sealed = {}  # by chain: (stop, checksum) of each part of its draws
 
     @contextlib.contextmanager
@@ -96,10 +97,14 @@ class Checkpoint:
         """Return the file of draws; what was drawn before is there."""
         for path in glob.glob(os.path.join(glob.escape(self.folder), "*.new")):
             os.unlink(path)  # of a run that was killed as it wrote
-        self._claim()
-        if not os.path.exists(self.draws):
-            if self._chains():
-                raise _damaged(self.draws, "is missing")
+        before = os.path.join(self.parent, "draws.npy")
+        if os.path.exists(before):  # of a format without sub-folders
+            raise _foreign(before)
+        if self._has_snapshots():
+            self._check_owner()
+        else:  # a run that ended before its first one has left nothing of use
+            with _replacing(self._owner) as file:
+                file.write(json.dumps(self.head).encode())
             create(self.draws, shape, dtype, "checkpoint")
         with _whole(self.draws):
             file = DrawFile(self.draws, "checkpoint")
@@ -107,21 +112,15 @@ class Checkpoint:
             raise _foreign(self.draws)
         return file
 
-    def _claim(self):
-        """Write down whose folder it is; an error if it is another run's."""
-        path = os.path.join(self.folder, "run.json")
-        before = os.path.join(self.parent, "draws.npy")
-        if os.path.exists(before):  # of a format without sub-folders
-            raise _foreign(before)
-        if not os.path.exists(path):
-            if self._chains():
+    def _check_owner(self):
+        """Raise an error if the folder is another run's, or lacks a file."""
+        for path in (self._owner, self.draws):
+            if not os.path.exists(path):
                 raise _damaged(path, "is missing")
-            with _replacing(path) as file:
-                file.write(json.dumps(self.head).encode())
-        with _whole(path), open(path, "rb") as file:
+        with _whole(self._owner), open(self._owner, "rb") as file:
             head = json.loads(file.read(10_000))
         if head != self.head:
-            raise _foreign(path)
+            raise _foreign(self._owner)
 
     def save(self, c, chain, t, sealed=()):
         """Write chain c after iteration t, and what its recorder has sealed."""
@@ -176,8 +175,9 @@ class Checkpoint:
     def _path(self, c):
         return os.path.join(self.folder, f"chain-{c}.npz")
 
-    def _chains(self):
-        return glob.glob(os.path.join(glob.escape(self.folder), "chain-*.npz"))
+    def _has_snapshots(self):
+        paths = os.path.join(glob.escape(self.folder), "chain-*.npz")
+        return bool(glob.glob(paths))
 
 
 def _data_identity(model):

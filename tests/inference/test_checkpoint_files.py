@@ -14,7 +14,7 @@ import pytest
 from sklearn.model_selection import cross_validate
 
 import skbayes_sg
-from skbayes_sg import SGLDLogisticRegression
+from skbayes_sg import DivergenceError, SGLDLogisticRegression
 from skbayes_sg.inference import checkpoints, draw_files, running, storage
 from skbayes_sg.inference.identities import identity
 from skbayes_sg.kernels.schedules import Constant
@@ -59,6 +59,13 @@ def test_another_version_is_another_run(tmp_path, monkeypatch):
     monkeypatch.setattr(skbayes_sg, "__version__", "9.9")
     with pytest.raises(ValueError, match=FOREIGN):
         draw(checkpoint=tmp_path)
+
+
+def test_a_run_without_a_snapshot_keeps_no_folder(tmp_path):
+    with pytest.raises(DivergenceError):
+        draw(checkpoint=tmp_path, step_size=1e9)
+    assert list(tmp_path.rglob("draws.npy"))
+    assert np.array_equal(draw(checkpoint=tmp_path, n_draws=30), draw(n_draws=30))
 
 
 def test_a_folder_of_the_first_format_is_refused(tmp_path):
