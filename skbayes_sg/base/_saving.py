@@ -8,30 +8,26 @@ import os
 import uuid
 import warnings
 import zipfile
-import zlib
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import skbayes_sg
+from skbayes_sg.base._reading import (
+    DAMAGE,
+    META,
+    read_meta,
+    read_names,
+    read_samples,
+    read_weights,
+    shape_of,
+)
 
 # Of pickles and of files of draws. Raise it when what they hold changes its meaning,
 # and add a file of the old format to tests/files.
 FORMAT = 1
 VERSIONS = ("_skbayes_sg_version", "_skbayes_sg_format")
-META = "meta.json"
-ARRAYS = ("samples", "weights")
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    OSError,  # a member that lies outside
-    KeyError,  # no such member
-    ValueError,  # no JSON, no array, or an array that only pickle could read
-    TypeError,  # not the JSON of such a file
-    RuntimeError,  # an encrypted member, an unknown compression
-)
 
 
 class VersionedMixin:
@@ -197,12 +193,16 @@ def load_draws(path):
     with open(path, "rb") as file:  # an error of its own if there is none
         try:
             archive = zipfile.ZipFile(file)
-            meta = json.loads(archive.read(META))
-            if not isinstance(meta, dict) or meta.get("package") != "skbayes_sg":
-                raise ValueError(f"{META} is not of skbayes_sg")
+            _, n_draws, dim = shape_of(archive)
+            meta = read_meta(archive, dim)
             if meta["format"] <= FORMAT:
-                return _parse(archive, meta)
-        except _DAMAGE as error:
+                return SavedDraws(
+                    samples=read_samples(archive),
+                    weights=read_weights(archive, n_draws),
+                    parameter_names=read_names(meta, dim),
+                    **{name: meta[name] for name in SavedDraws._fields[3:]},
+                )
+        except DAMAGE as error:
             raise ValueError(
                 f"path={path!r} is not a whole file of draws ({error}); give one that "
                 "save_draws wrote, or save the draws again"
@@ -212,20 +212,6 @@ def load_draws(path):
         f"{meta['version']} of skbayes_sg; version {skbayes_sg.__version__} reads "
         f"formats up to {FORMAT}, so install a newer one"
     )
-
-
-def _parse(archive, meta):
-    """Return the contents of a file of any format so far."""
-    arrays = {}
-    for name in ARRAYS:
-        with archive.open(f"{name}.npy") as file:
-            arrays[name] = np.lib.format.read_array(file, allow_pickle=False)
-    known = {name: meta[name] for name in SavedDraws._fields if name not in arrays}
-    saved = SavedDraws(**arrays, **known)
-    dim = len(saved.parameter_names)
-    if saved.samples.shape != (len(saved.samples), saved.weights.size, dim):
-        raise ValueError(f"samples of shape {saved.samples.shape} do not fit the rest")
-    return saved
 
 
 @contextlib.contextmanager

@@ -16,11 +16,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 _MAX_BYTES = 1 << 26  # more than the largest content; stops decompression bombs
+# Each blank is looked at once: a match starts at the first and never goes back.
+_LINE_END = re.compile(rb"(?<![ \t\r])[ \t\r]++\n")
 _DAMAGE = (
     zipfile.BadZipFile,
-    gzip.BadGzipFile,
     zlib.error,
     EOFError,
+    OSError,  # a member that lies outside, bytes that gzip did not write
+    ValueError,
     KeyError,  # the archive has no such member
     NotImplementedError,  # a compression method that the publisher does not use
     RuntimeError,  # an encrypted member
@@ -81,23 +84,51 @@ def _import_pooch():
 
 def _download(remote, home):
     """Download to a temporary folder; only a verified file moves to its place."""
-    downloader = _import_pooch().HTTPDownloader()
+    responses = []  # which pooch leaves open after an error
+    downloader = _import_pooch().HTTPDownloader(
+        hooks={"response": lambda response, **_: responses.append(response)}
+    )
     home.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".download-", dir=home) as temporary:
         path = Path(temporary) / remote.name
         try:
-            downloader(remote.url, str(path), None)
+            with open(path, "xb") as file:
+                downloader(remote.url, _Limited(file), None)
+        except _TooLarge:
+            raise OSError(
+                f"{remote.url} sends more than {_MAX_BYTES} bytes, so it is not the "
+                f"publisher's file; put that into {home / remote.folder}."
+            ) from None
         except OSError as error:
-            if getattr(error, "response", None) is not None:
-                error.response.close()  # pooch leaves the socket of a 404 open
             raise ConnectionError(
                 f"Cannot download {remote.url} ({type(error).__name__}): connect to "
                 f"the internet, or put the file into {home / remote.folder}."
             ) from None
+        finally:
+            for response in responses:
+                response.close()
         contents = _read_verified(remote, dict.fromkeys(remote.sha256, path))
         (home / remote.folder).mkdir(exist_ok=True)
         path.replace(home / remote.folder / remote.name)
     return contents
+
+
+class _TooLarge(Exception):
+    """A server sends more than any publisher's file has."""
+
+
+class _Limited:
+    """A file to which no more is written than a publisher's file may have."""
+
+    def __init__(self, file):
+        self.file, self.flush, self.n_bytes = file, file.flush, 0
+
+    def write(self, chunk):
+        """Write a part of a download."""
+        self.n_bytes += len(chunk)
+        if self.n_bytes > _MAX_BYTES:
+            raise _TooLarge
+        self.file.write(chunk)
 
 
 def _read_verified(remote, paths):
@@ -117,16 +148,17 @@ def _read_verified(remote, paths):
 
 def _read(path, name):
     if path.suffix == ".zip":
-        with (
-            zipfile.ZipFile(path) as archive,
-            archive.open(f"{path.stem}/{name}") as file,
-        ):
-            return file.read(_MAX_BYTES)
+        with zipfile.ZipFile(path) as archive:
+            member = archive.getinfo(f"{path.stem}/{name}")
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise NotImplementedError("compressed as the publisher does not")
+            with archive.open(member) as file:
+                return file.read(_MAX_BYTES)
     with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
         return file.read(_MAX_BYTES)
 
 
 def _digest(content, is_text):
     if is_text:
-        content = re.sub(rb"[ \t\r]+\n", b"\n", content).rstrip()
+        content = _LINE_END.sub(b"\n", content).rstrip()
     return hashlib.sha256(content).hexdigest()

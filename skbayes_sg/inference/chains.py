@@ -6,14 +6,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.inference.checkpoints import Checkpoint, identity
+from skbayes_sg.inference.checkpoints import Checkpoint
+from skbayes_sg.inference.cluster import shares_memory
 from skbayes_sg.inference.control import Control
 from skbayes_sg.inference.curvature import curvature_diagonal
 from skbayes_sg.inference.moments import moments_of
 from skbayes_sg.inference.plans import make_plan, starts_of
 from skbayes_sg.inference.progress import Bar, Progress
 from skbayes_sg.inference.running import run_chains
-from skbayes_sg.inference.storage import allocate_draws, check_keep
+from skbayes_sg.inference.storage import allocate_draws, check_keep, in_file
 from skbayes_sg.kernels.capabilities.curvature import add_hessian_diagonal
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.generic import for_kernels, implements
@@ -106,9 +107,10 @@ def sample(
         Folder for memory-mapped draws, in a new file ``draws.npy``, ``draws-1.npy`` and
         so on; they are held in memory by default.
     checkpoint : path, optional
-        Folder to which draws and chains are written every few seconds. The same call
-        with a folder that is there goes on where a killed run ended, bit by bit; one
-        with other data, settings or seed is refused. Needs a `random_state`.
+        Folder to which draws and chains are written every few seconds, in a sub-folder
+        for the model and its data. The same call with a folder that is there goes on
+        where a killed run ended, bit by bit; one with other settings, start, seed or
+        version is refused, and so are damaged files. Needs a `random_state`.
     resume : list of dict, optional
         ``info.chains`` of an earlier call with the same components, step size and
         coordinates: its chains go on, without burn-in, as if they had not stopped.
@@ -181,12 +183,6 @@ def sample(
     )
     dtype = np.dtype(storage_dtype or parameter_dtype(model))
     n_stored = plan.n_draws if keep == "draws" else 0
-    if checkpoint is not None:
-        plan = plan._replace(checkpoint=_checkpoint(plan, checkpoint, random_state))
-        shape = (n_chains, n_stored, int(n_recorded(model)))
-        draws = plan.checkpoint.open_draws(shape, dtype)
-    else:
-        draws = allocate_draws(model, n_chains, n_stored, storage, dtype)
     start = starts_of(plan, start, n_chains)
     if scale is None and implements(add_hessian_diagonal, model):
         scale = 1.0 / np.sqrt(curvature_diagonal(model, start[0]))
@@ -196,11 +192,25 @@ def sample(
         to_position(plan.coordinates, theta).astype(start.dtype) for theta in start
     ]
     seeds = seed_sequence(random_state).spawn(n_chains)
-    own = list(zip(positions, seeds, draws, strict=True))
+    lock = nullcontext()
+    if checkpoint is not None:
+        settings = start, n_chains, dtype.str
+        files = _checkpoint(plan, checkpoint, random_state, *settings)
+        plan, lock = plan._replace(checkpoint=files), files.lock()
     control = Control(n_chains)
     total = (plan.n_iter - plan.begin) * n_chains
     shown = nullcontext(progress) if isinstance(progress, Bar) else Bar(progress)
-    with shown as shown:
+    with lock, shown as shown:
+        if checkpoint is not None:
+            shape = (n_chains, n_stored, int(n_recorded(model)))
+            kept = plan.checkpoint.open_draws(shape, dtype)
+        else:
+            kept = allocate_draws(model, n_chains, n_stored, storage, dtype)
+        draws = kept.mapped() if in_file(kept) else kept
+        # A worker on another machine may see the folder of a checkpoint alone.
+        by_path = checkpoint is not None or (in_file(kept) and shares_memory())
+        places = [kept] * n_chains if by_path else draws
+        own = list(zip(positions, seeds, places, strict=True))
         bar = Progress(total, shown, callback)
         try:
             results = run_chains(plan, own, n_jobs, control, bar)
@@ -209,9 +219,11 @@ def sample(
             if isinstance(error, KeyboardInterrupt):
                 error.partial = _partial(plan, draws, min(control.done))
             raise
+    if by_path:
+        draws = kept.mapped()  # an error if another process has cut the file short
     for c, end in enumerate(results):
-        if not np.may_share_memory(end.draws, draws[c]):  # it ran in another process
-            draws[c] = end.draws
+        if not by_path and not np.may_share_memory(end.draws, draws[c]):
+            draws[c] = end.draws  # it ran in another process
     variances = np.array([end.variance for end in results])
     if noise_correction:
         _check_correction(plan, variances)
@@ -246,16 +258,16 @@ def _partial(plan, draws, t):
     return np.array(draws[:, :kept]), info
 
 
-def _checkpoint(plan, folder, random_state):
-    """Return the checkpoint of a run, whose name depends on all that its draws do."""
+def _checkpoint(plan, folder, random_state, *settings):
+    """Return the checkpoint of a run, known by all that its draws depend on."""
     if random_state is None:
         raise ValueError(
             "checkpoint needs a random_state: a resumed run must draw the same numbers"
         )
     seeds = seed_sequence(random_state)
-    settings = plan._replace(limit=None, checkpoint=None, resume=plan.resume is None)
-    name = identity(settings, seeds.entropy, seeds.spawn_key, plan.begin)
-    return Checkpoint(folder, name)
+    shared = plan._replace(model=None, limit=None, scale=None)
+    settings = shared, seeds.entropy, seeds.spawn_key, *settings
+    return Checkpoint(folder, plan.model, *settings)
 
 
 def seed_sequence(random_state):

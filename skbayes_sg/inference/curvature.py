@@ -30,6 +30,12 @@ def curvature_matrix(model, theta):
 
 def whitening(matrix):
     """Return upper triangular L with L L' the inverse of a Hessian, (d, d)."""
+    if not np.isfinite(matrix).all():
+        raise ValueError(
+            "the curvature of the log posterior is not finite although the data were "
+            "checked; do not write to X, y or sample_weight during a fit, and scale "
+            "columns with very large values"
+        )
     sd = 1.0 / np.sqrt(np.diag(matrix))  # unit diagonal first, for badly scaled columns
     scaled = matrix * np.outer(sd, sd)
     try:

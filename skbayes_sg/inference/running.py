@@ -11,11 +11,11 @@ from typing import NamedTuple
 import joblib
 import numpy as np
 
-from skbayes_sg.inference.checkpoints import restore, snapshot
 from skbayes_sg.inference.cluster import shared, shares_memory
 from skbayes_sg.inference.divergence import distance, divergence, reach
 from skbayes_sg.inference.moments import Sums, init_sums
-from skbayes_sg.inference.storage import recorder
+from skbayes_sg.inference.snapshots import restore, snapshot
+from skbayes_sg.inference.storage import in_file, recorder
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.data.minibatch import INDEX
 from skbayes_sg.kernels.engine import run_chain
@@ -45,7 +45,7 @@ class Chain(NamedTuple):
 class End(NamedTuple):
     """What a chain leaves."""
 
-    draws: np.ndarray
+    draws: object  # ndarray or DrawFile
     variance: np.ndarray  # of the gradient
     stats: dict
     t: int
@@ -56,7 +56,8 @@ class End(NamedTuple):
 def run_chains(plan, own, n_jobs, control, bar):
     """Run all chains to their ends, or to where they are stopped.
 
-    `own` has what belongs to each: its position, its seed and its array for draws.
+    `own` has what belongs to each: its position, its seed and where its draws are kept,
+    an array or a `DrawFile`.
     """
     n_chains = len(own)
     n_jobs = min(n_chains, joblib.effective_n_jobs(n_jobs))
@@ -102,13 +103,12 @@ def _run_one(plan, c, own, control, bar):
     if plan.resume is not None:
         t = restore(chain._replace(sums=None), plan.resume[c])
     if plan.checkpoint is not None:
-        t = plan.checkpoint.load(c, chain) or t
-        draws = np.lib.format.open_memmap(plan.checkpoint.draws, mode="r+")[c]
-    elif not draws.flags.writeable:
+        t = plan.checkpoint.load(c, chain, draws) or t
+    elif not in_file(draws) and not draws.flags.writeable:
         draws = np.empty_like(draws)
     control.done[c] = t
     bar.update(t - plan.begin)
-    own = chain, target, np.asarray(draws)
+    own = chain, target, draws if in_file(draws) else np.asarray(draws)
     t = yield from _run_from(t, plan, c, *own, control, bar)
     variance = chain.noise.variance
     if chain.noise.count[0] == 0:
@@ -139,7 +139,7 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
 
     It yields after each of them.
     """
-    record = recorder(plan, draws, chain.sums, t)
+    record = recorder(plan, draws, chain.sums, t, c)
     farthest = reach(plan, chain.state.position)
     monitor = Monitor(plan, target) if bar.enabled and c == 0 else None
     chunk, saved = 1, time.monotonic()
@@ -173,7 +173,7 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
         if plan.checkpoint is not None and (
             t == plan.n_iter or time.monotonic() - saved > CHECKPOINT_SECONDS
         ):
-            plan.checkpoint.save(c, chain, t)
+            plan.checkpoint.save(c, chain, t, record.seal())
             saved = time.monotonic()
         yield
     record.close(t)

@@ -1,15 +1,19 @@
 """Where draws are kept: in memory or in a file, in any type, or as sums alone."""
 
+import hashlib
 import itertools
 import os
 
 import numpy as np
 
+from skbayes_sg.inference.draw_files import DrawFile, create
 from skbayes_sg.inference.moments import BLOCK, add_draws
 from skbayes_sg.kernels.protocol.model import n_recorded, parameter_dtype
 
 MAX_BYTES = 4 * 2**30  # of draws held in memory
 BUFFERED = 8  # draws on their way to storage of another type
+CHECKSUM_BYTES = 16
+FILE_BUFFER = 2**20  # bytes of draws on their way to a file
 KEPT = "draws", "moments", "variances"
 
 
@@ -33,12 +37,17 @@ def check_keep(keep, model, n_chains, storage):
 
 
 def allocate_draws(model, n_chains, n_draws, storage=None, dtype=None):
-    """Return an array for draws, in memory or mapped to a file in folder `storage`."""
+    """Return an array for draws, or a new `DrawFile` in folder `storage`."""
     shape = (n_chains, n_draws, int(n_recorded(model)))
     dtype = parameter_dtype(model) if dtype is None else np.dtype(dtype)
     if storage is not None:
         path = _new_file(storage)
-        return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+        try:
+            create(path, shape, dtype, "storage")
+        except OSError:
+            os.unlink(path)
+            raise
+        return DrawFile(path, "storage")
     n_bytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     if n_bytes > MAX_BYTES:
         raise ValueError(
@@ -63,21 +72,30 @@ def _new_file(folder):
             continue
 
 
-def recorder(plan, draws, sums, t):
+def in_file(draws):
+    """Whether draws are kept in a file."""
+    return isinstance(draws, DrawFile)
+
+
+def recorder(plan, draws, sums, t, c):
     """Return the way of a chain's draws from the compiled loop to where they are kept.
 
     Parameters
     ----------
     plan : Plan
-    draws : ndarray of shape (n_draws, dim)
+    draws : ndarray of shape (n_draws, dim) or DrawFile
         Where the draws are kept, if they are.
     sums : Sums
         What is kept of them otherwise.
     t : int
         The iteration at which the chain is.
+    c : int
+        The number of the chain.
     """
     if plan.keep != "draws":
         return Summed(plan, sums, t)
+    if in_file(draws):
+        return Filed(plan, draws, t, c)
     if draws.dtype != parameter_dtype(plan.model):
         return Converted(plan, draws, t)
     return Recorder(plan, draws)
@@ -112,28 +130,66 @@ class Recorder:
     def close(self, t):
         """Pass on all draws that are left after t, the last iteration."""
 
+    def seal(self):
+        """Return (stop, checksum) of the draws written to a file since the last time.
+
+        Empty where there is no file.
+        """
+        return ()
+
 
 class Converted(Recorder):
     """Draws are kept in another type, and pass through a buffer of a few."""
 
-    def __init__(self, plan, draws, t):
-        buffer = np.empty((BUFFERED, draws.shape[1]), parameter_dtype(plan.model))
+    def __init__(self, plan, draws, t, n_buffered=BUFFERED):
+        buffer = np.empty((n_buffered, draws.shape[-1]), parameter_dtype(plan.model))
         super().__init__(plan, buffer, plan.n_kept(t))
         self.draws = draws
 
     def update(self, t):
         """Convert all that the buffer holds."""
         draws = self.waiting(t)
-        out = self.draws[self.passed : self.passed + len(draws)]
+        if len(draws) == 0:
+            return
         with np.errstate(over="ignore"):
-            out[...] = draws
-        if not np.isfinite(out).all():
+            out = draws.astype(self.draws.dtype)
+        if out.dtype != draws.dtype and not np.isfinite(out).all():
             raise ValueError(
                 f"storage_dtype={out.dtype.name!r} holds numbers up to "
                 f"{np.finfo(out.dtype).max:.3g}, and a draw has "
                 f"{np.abs(draws).max():.3g}; use a larger type"
             )
+        self._store(out)
         self.passed += len(draws)
+
+    def _store(self, draws):
+        self.draws[self.passed : self.passed + len(draws)] = draws
+
+
+class Filed(Converted):
+    """Draws are written to a file, of any type, and a checksum is made on the way."""
+
+    def __init__(self, plan, file, t, c):
+        n_bytes = file.shape[2] * parameter_dtype(plan.model).itemsize
+        n_buffered = min(file.shape[1], max(1, FILE_BUFFER // n_bytes))
+        super().__init__(plan, file, t, n_buffered)
+        self.c, self.checksum = c, new_checksum()
+
+    def _store(self, draws):
+        self.draws.write(self.c, self.passed, draws)
+        self.checksum.update(np.ascontiguousarray(draws).data)
+
+    def seal(self):
+        """Return (stop, checksum) of the draws since the last time, now on the disk."""
+        self.draws.sync()
+        sealed = self.passed, self.checksum.digest()
+        self.checksum = new_checksum()
+        return sealed
+
+
+def new_checksum():
+    """Return a hash of no draws yet."""
+    return hashlib.blake2b(digest_size=CHECKSUM_BYTES)
 
 
 class Summed(Recorder):

@@ -21,6 +21,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload, register_jitable
 
+from skbayes_sg.kernels.disk_cache import verify_cache
 from skbayes_sg.kernels.separate import in_a_thread
 
 # Everything that fastmath offers but nnan and ninf: divergence checks need NaN and Inf.
@@ -117,13 +118,15 @@ def source_digest(values):
 def compiled(function, **options):
     """Compile `function` with the disk cache, or without one where none is writable."""
     options = OPTIONS | options
+    if numba.config.DISABLE_JIT:
+        return numba.njit(function, **options)
     try:
         dispatcher = numba.njit(function, cache=True, **options)
+        verify_cache(dispatcher)
     except RuntimeError:  # numba: "no locator available"
         _warn_of_no_cache()
         dispatcher = numba.njit(function, **options)
-    if not numba.config.DISABLE_JIT:
-        dispatcher.compile = in_a_thread(dispatcher.compile)
+    dispatcher.compile = in_a_thread(dispatcher.compile)
     return dispatcher
 
 

@@ -1,12 +1,26 @@
 """Design matrices of scikit-learn as rows of the kernels."""
 
 import numpy as np
+import sklearn.utils.validation
 from scipy.sparse import issparse
 
 from skbayes_sg.kernels.data.rows import CSRRows
 from skbayes_sg.utils._validation import check_magnitude
 
 SCALE = "scale its columns, with sklearn.preprocessing.StandardScaler for instance"
+REMEDY = "build it again with scipy.sparse.csr_array(dense), or from (row, column)"
+LARGEST = np.iinfo(np.int32).max
+
+
+def validate_data(estimator, X, *y, **options):
+    """Return what scikit-learn's function of that name returns.
+
+    A sparse `X` is checked before, since its conversions trust all indices, and comes
+    with 32-bit indices where these suffice.
+    """
+    if issparse(X):
+        X = checked_sparse(X)
+    return sklearn.utils.validation.validate_data(estimator, X, *y, **options)
 
 
 def design_rows(X):
@@ -15,6 +29,7 @@ def design_rows(X):
     check_magnitude("X", values, values.dtype, SCALE)
     if not issparse(X):
         return np.asarray(X)
+    X = checked_sparse(X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -24,3 +39,46 @@ def design_rows(X):
         X.indptr.astype(np.int64, copy=False),
         X.shape[1],
     )
+
+
+def checked_sparse(X):
+    """Return a sparse matrix whose indices are all within it; others are a ValueError.
+
+    SciPy looks at them only where it builds a matrix, and compiled code never does:
+    one index out of range ends the process.
+    """
+    if X.format == "coo":
+        for axis, indices in enumerate(X.coords):
+            _check_range(indices, X.shape[axis], axis)
+    if X.format not in ("csr", "csc"):
+        return X
+    minor = 1 if X.format == "csr" else 0
+    data, indices, indptr = X.data, X.indices, X.indptr
+    n = X.shape[1 - minor]
+    if any(part.ndim != 1 for part in (data, indices, indptr)) or (
+        indptr.size != n + 1 or indptr[0] != 0 or (np.diff(indptr) < 0).any()
+    ):
+        raise ValueError(
+            f"X has an indptr that does not rise from 0 in {n} steps, one for each "
+            f"{('column', 'row')[minor]}; {REMEDY}"
+        )
+    if not indptr[-1] <= min(data.size, indices.size):
+        raise ValueError(
+            f"X has an indptr that ends at {indptr[-1]} while there are {data.size} "
+            f"values and {indices.size} indices; {REMEDY}"
+        )
+    _check_range(indices[: indptr[-1]], X.shape[minor], minor)
+    if data.size == indices.size == indptr[-1] and indices.dtype == np.int32:
+        return X
+    kind = np.int32 if max(indptr[-1], *X.shape) <= LARGEST else np.int64
+    parts = data[: indptr[-1]], indices[: indptr[-1]].astype(kind), indptr.astype(kind)
+    return type(X)(parts, shape=X.shape)
+
+
+def _check_range(indices, length, axis):
+    if indices.size and not 0 <= indices.min() <= indices.max() < length:
+        axis = ("row", "column")[axis]
+        raise ValueError(
+            f"X has indices of a {axis} from {indices.min()} to {indices.max()}, out "
+            f"of range for {length} {axis}s; {REMEDY}"
+        )

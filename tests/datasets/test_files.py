@@ -4,7 +4,9 @@ import gzip
 import hashlib
 import io
 import sys
+import time
 import zipfile
+from random import Random
 
 import pytest
 
@@ -146,6 +148,68 @@ def test_text_digest_ignores_white_space_at_line_ends(tmp_path):
     (tmp_path / "one").write_bytes(text.replace(b" ", b"  ", 1))
     with pytest.raises(OSError, match="damaged"):
         read_contents(remote, tmp_path)
+
+
+def test_many_blanks_take_no_time(tmp_path):
+    """A pattern that looked at each of them again took over 40 s."""
+    blanks = b" " * 160_000 + b"x"
+    archive = zip_bytes({"set/one": blanks})
+    assert len(archive) < 2500
+    (tmp_path / "set.zip").write_bytes(archive)
+    digest = hashlib.sha256(blanks).hexdigest()
+    remote = RemoteFile("http://127.0.0.1:1/set.zip", "folder", {"one": digest}, True)
+    began = time.process_time()
+    assert read_contents(remote, tmp_path) == {"one": blanks}
+    for many in (blanks * 50, b" \n" * 10**6, b"\t\r" * 10**6):
+        _files._digest(many, True)
+    assert time.process_time() - began < 5.0
+
+
+def test_endless_download(publisher, tmp_path, monkeypatch):
+    monkeypatch.setattr(_files, "_MAX_BYTES", 1000)
+    url = publisher.publish("two", bytes(100_000))
+    home = tmp_path / "home"
+    with pytest.raises(OSError, match="sends more than 1000 bytes"):
+        read_contents(RemoteFile(url, "folder", PACKED["two"][1], False), home)
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_unusual_compression_is_one_sentence(method, tmp_path):
+    path = tmp_path / "set.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, data in CONTENTS.items():
+            archive.writestr(f"set/{name}", data)
+    damaged = bytearray(path.read_bytes())
+    damaged[60:70] = bytes(10)
+    path.write_bytes(damaged)
+    remote = RemoteFile("http://127.0.0.1:1/set.zip", "folder", SHA256, False)
+    with pytest.raises(OSError, match="is damaged: no one to read .*compressed as"):
+        read_contents(remote, tmp_path)
+
+
+@pytest.mark.parametrize("n", [200, pytest.param(3000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", ["set.zip", "two.gz"])
+def test_mutated_archives(name, n, tmp_path):
+    """Bytes changed, deleted and added: an error with a sentence, or the contents."""
+    whole, sha256 = PACKED[name]
+    remote = RemoteFile(f"http://127.0.0.1:1/{name}", "folder", sha256, False)
+    random, refused = Random(n), 0
+    for _ in range(n):
+        data = bytearray(whole)
+        for _ in range(random.randrange(1, 5)):
+            place = random.randrange(len(data))
+            replaced = random.randrange(4)
+            data[place : place + replaced] = random.randbytes(random.randrange(4))
+        (tmp_path / name).write_bytes(data)
+        try:
+            contents = read_contents(remote, tmp_path)
+        except OSError as error:
+            assert "is damaged: " in str(error)
+            refused += 1
+        else:
+            assert contents == {key: CONTENTS[key] for key in sha256}
+    assert refused > n // 2
 
 
 @pytest.mark.parametrize("cause", ["offline", "not found"])

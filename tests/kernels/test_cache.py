@@ -1,5 +1,6 @@
 """The disk cache hits in a second process and cannot go stale."""
 
+import errno
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -105,6 +107,49 @@ def test_without_a_writable_cache(monkeypatch):
         ]
     assert len(caught) == 1
     assert [function(1) for function in functions] == [2, 3]
+
+
+def cut(content):
+    return content[: len(content) // 2]
+
+
+def flip(content):
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 16]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage", [cut, flip, lambda content: b"", lambda content: bytes(len(content))]
+)
+@pytest.mark.parametrize("ending", ["*.nbi", "*.nbc"])
+def test_damaged_files_are_compiled_anew(tmp_path, monkeypatch, ending, damage):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def add(x):
+        return x + 3
+
+    def call():
+        function = generic.compiled(add)
+        assert function(4) == 7
+        (hits,) = function.stats.cache_hits.values() or [0]
+        return hits
+
+    assert [call(), call()] == [0, 1]
+    (path,) = tmp_path.rglob(ending)
+    path.write_bytes(damage(path.read_bytes()))
+    assert [call(), call()] == [0, 1]
+
+
+def test_a_cache_without_space(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    function = generic.compiled(lambda x: x - 3)
+
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    assert function(4) == 1
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 def test_a_known_gradient_is_not_compiled_again():
