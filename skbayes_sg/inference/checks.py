@@ -12,7 +12,6 @@ an error. For a normal posterior (x_j - c_j) (S s)_j / S_jj has the variance 2, 
 K effective draws know a standard deviation to 1 / sqrt(2 K).
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +25,7 @@ MAX_SHIFT = 0.1  # posterior standard deviations
 MAX_SD_ERROR = 0.05
 # Probability of a false alarm, about, in the means and in the standard deviations.
 SHIFT_LEVEL, SD_LEVEL = 0.005, 0.015
+TINY = np.finfo(float).tiny
 
 
 class Check(NamedTuple):
@@ -98,18 +98,22 @@ def check_moments(draws, scores, *, weights=None, covariance=None):
         x, s = x / sd, scores * sd
         correlation = covariance / np.outer(sd, sd)
         along = s @ correlation
-    checks = [
-        _shift("means", *_mean(-along, weights)),
-        _sd("sds", *_mean(-x * along, weights)),
-    ]
-    whole = -np.einsum("ckj,ckj->ck", x, s)[..., None] / d
-    checks.append(_sd("sds, average", *_mean(whole, weights)))
+    series = {
+        "means": -along,
+        "sds": -x * along,
+        "sds, average": -np.einsum("ckj,ckj->ck", x, s)[..., None] / d,
+    }
     if covariance is not None and d > 1:
         # Without a preconditioner, a step that is too large shows here first.
-        narrow = np.linalg.eigh(correlation)[1][:, 0]
-        product = -(x @ narrow) * (s @ narrow)
-        found = _mean(product[..., None], weights)
-        checks.append(_sd("sds, narrowest direction", *found))
+        narrow = np.linalg.eigh(correlation)[1][:, :1]
+        series["sds, narrowest direction"] = -(x @ narrow) * (s @ narrow)
+    checks = []
+    for name, values in series.items():
+        mean, error = _mean(values, weights)
+        if name == "means":
+            checks.append(_shift(mean, error))
+        else:
+            checks.append(_sd(name, mean, error, d + len(series) - 2))
     return checks
 
 
@@ -125,42 +129,44 @@ def _mean(series, weights):
     return mean, standard_error(relative * (series - mean))
 
 
-def _shift(name, mean, error):
-    z = np.abs(mean) / np.maximum(error, np.finfo(float).tiny)
-    found = (z > _quantile(SHIFT_LEVEL, z.size)) & (np.abs(mean) > MAX_SHIFT)
-    return _worst(name, mean, error, MAX_SHIFT, SHIFT_LEVEL, z, found, "shifted")
+def _shift(mean, error):
+    z = np.abs(mean) / np.maximum(error, TINY)
+    bound = _quantile(SHIFT_LEVEL, z.size)
+    found = (z > bound) & (np.abs(mean) > MAX_SHIFT)
+    clear = np.max(error) * bound <= 2 * MAX_SHIFT
+    j, verdict = _judge(z, found, clear, lambda j: "shifted")
+    return Check("means", float(mean[j]), float(error[j]), MAX_SHIFT, j, verdict)
 
 
-def _sd(name, ratio, error):
+def _sd(name, ratio, error, n_tests):
     """Check ratios of variances; values and errors are those of standard deviations.
 
-    The error grows with the ratio, so that of a ratio of one is error / ratio. It keeps
-    its level where the products have heavy tails, too, other than the plain error.
+    The error grows with the ratio, so that of a ratio of one is error / ratio. With it,
+    false alarms stay as rare as they should be where the products have heavy tails.
     """
-    z = (ratio - 1) * np.maximum(ratio, 0.5) / np.maximum(error, np.finfo(float).tiny)
+    z = (ratio - 1) * np.maximum(ratio, 0.5) / np.maximum(error, TINY)
     sd = np.sqrt(np.maximum(ratio, 0))
     error = error / (2 * np.maximum(sd, 0.5))
-    found = (np.abs(z) > _quantile(SD_LEVEL, z.size)) & (np.abs(sd - 1) > MAX_SD_ERROR)
-    worst = np.argmax(np.where(found, np.abs(z), -1))
-    wrong = "too wide" if z[worst] > 0 else "too narrow"
-    return _worst(name, sd, error, MAX_SD_ERROR, SD_LEVEL, np.abs(z), found, wrong)
+    bound = _quantile(SD_LEVEL, n_tests)
+    found = (np.abs(z) > bound) & (np.abs(sd - 1) > MAX_SD_ERROR)
+    clear = np.max(error) * bound <= 2 * MAX_SD_ERROR
+
+    def wrong(j):
+        return "too wide" if z[j] > 0 else "too narrow"
+
+    j, verdict = _judge(np.abs(z), found, clear, wrong)
+    worst = j if name == "sds" else None
+    return Check(name, float(sd[j]), float(error[j]), MAX_SD_ERROR, worst, verdict)
 
 
-def _worst(name, value, error, limit, level, z, found, wrong):
-    """Return the check of the value with the largest z, of those found if any."""
+def _judge(z, found, clear, wrong):
+    """Return the parameter with the largest z, of those found if any, and a verdict."""
     if not np.isfinite(z).all():
-        worst = int(np.argmin(np.isfinite(z)))
-        found = np.ones(z.size, bool)
-        wrong = "not finite"
-    else:
-        worst = int(np.argmax(np.where(found, z + z.max(), z)))
-    verdict = "ok"
+        return int(np.argmin(np.isfinite(z))), "not finite"
     if found.any():
-        verdict = wrong
-    elif np.max(error) * _quantile(level, z.size) > 2 * limit:
-        verdict = "unclear"
-    index = worst if z.size > 1 or name in ("means", "sds") else None
-    return Check(name, float(value[worst]), float(error[worst]), limit, index, verdict)
+        j = int(np.argmax(np.where(found, z, -1)))
+        return j, wrong(j)
+    return int(np.argmax(z)), "ok" if clear else "unclear"
 
 
 def _quantile(level, size):

@@ -78,7 +78,10 @@ def _variance_and_time(draws):
         correlations = 1 - (within - covariances) / variance
     correlations[0] = 1.0
     pairs = correlations[: n - n % 2].reshape(n // 2, 2, -1).sum(axis=1)
-    pairs = np.minimum.accumulate(pairs, axis=0)
-    time = 2 * np.sum(np.maximum(pairs, 0), axis=0) - 1
-    # Antithetic chains: the variance of the estimate itself bounds how far to trust it.
+    pairs = np.maximum(np.minimum.accumulate(pairs, axis=0), 0)
+    last = np.minimum(2 * np.count_nonzero(pairs, axis=0), n - 1)
+    time = 2 * pairs.sum(axis=0) - 1
+    # Once the even lag that follows: with it, antithetic chains have less variance.
+    time += np.maximum(np.take_along_axis(correlations, last[None], axis=0)[0], 0)
+    # No estimate is trusted to find more effective draws than this.
     return variance, np.maximum(time, 1 / np.log10(m * n))

@@ -479,7 +479,7 @@ def _check_candidates(candidates, estimator, prefix):
     the estimator does not know are left to `set_params`, whose message lists them.
     """
     known = estimator.get_params()
-    for name in {name for candidate in candidates for name in candidate}:
+    for name in sorted({name for candidate in candidates for name in candidate}):
         parameter = name.removeprefix(prefix)
         allowed = name.startswith(prefix) and parameter in SAMPLING
         if name in known and not allowed:
