@@ -276,7 +276,7 @@ def test_check_is_that_of_the_tempered_posterior():
 
 
 def test_check_of_some_draws_and_from_minibatches(model):
-    assert (model.check(batch_size=500)["value"] == model.check()["value"]).all()
+    pd.testing.assert_frame_equal(model.check(batch_size=500), model.check())
     some, every = model.check(max_draws=400), model.check()
     assert some.loc["R-hat", "value"] == every.loc["R-hat", "value"]
     assert some.loc["sds", "error"] > 1.7 * every.loc["sds", "error"]
