@@ -301,7 +301,7 @@ class DiagnosticsMixin:
             which takes more draws; or what is wrong: "chains disagree", "too few",
             "shifted", "too wide", "too narrow". An error must be significant as well,
             given the autocorrelation of the chains and the number of parameters. In
-            about 2 % of good runs at least one check fails by chance.
+            up to 4 % of good runs a check of moments fails by chance.
 
         See Also
         --------

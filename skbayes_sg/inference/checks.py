@@ -24,7 +24,7 @@ MIN_ESS = 100.0
 MAX_SHIFT = 0.1  # posterior standard deviations
 MAX_SD_ERROR = 0.05
 # Probability of a false alarm, about, in the means and in the standard deviations.
-SHIFT_LEVEL, SD_LEVEL = 0.005, 0.015
+SHIFT_LEVEL, SD_LEVEL = 0.002, 0.015
 TINY = np.finfo(float).tiny
 
 
