@@ -333,13 +333,11 @@ class DiagnosticsMixin:
         draws, weights, scores = self._scored_chains(max_draws, batch_size, n_jobs)
         d = scores.shape[-1]
         some = np.linspace(0, d - 1, min(d, MAX_DENSE)).round().astype(int)
-        # Where theta is in a recorded draw.
-        columns = theta_of(self._model, np.arange(draws.shape[-1]))[some].astype(int)
-        every = self.samples_[..., columns].astype(np.float64)
         covariance = self._whitening_covariance("auto")
+        every = self._thetas(self.samples_)[..., some]
         checks = check_mixing(every, np.asarray(self.draw_weights_))
         checks += check_moments(
-            draws[..., columns].astype(np.float64),
+            self._thetas(draws)[..., some],
             scores[..., some],
             weights=weights,
             covariance=None if covariance is False else covariance,
@@ -350,13 +348,19 @@ class DiagnosticsMixin:
                 "value": check.value,
                 "error": check.error,
                 "limit": check.limit,
-                "worst": "" if check.worst is None else names[columns[check.worst]],
+                "worst": "" if check.worst is None else names[some[check.worst]],
                 "verdict": check.verdict,
             }
             for check in checks
         ]
         index = pd.Index([check.name for check in checks], name="check")
         return pd.DataFrame(rows, index=index)
+
+    def _thetas(self, draws):
+        """Return theta of recorded draws, (n_chains, n_draws, n_parameters) float64."""
+        flat = draws.reshape(-1, draws.shape[-1])
+        thetas = np.array([theta_of(self._model, draw) for draw in flat], np.float64)
+        return thetas.reshape(*draws.shape[:2], -1)
 
     def _scored_chains(self, max_draws, batch_size, n_jobs):
         """Return evenly spread draws of each chain, their weights and their scores."""

@@ -46,7 +46,7 @@ def test_one_in_twenty(law, rho, d):
     """20 seeds: at most one good run is flagged, at least 19 of each kind of bad one.
 
     Standard deviations are 10 % too large or too small, all of them or one. False
-    alarms have a rate of up to 4 %, see `test_false_alarms`: two in 20 are bad luck of seeds.
+    alarms have a rate of up to 4 %, see `test_false_alarms`.
     """
     counts = np.zeros(5, int)
     for seed in range(100, 120):
