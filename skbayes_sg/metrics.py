@@ -9,7 +9,7 @@ import math
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils import check_array, check_scalar
+from sklearn.utils import check_array, check_random_state, check_scalar
 
 from skbayes_sg.inference.stein import (
     stein_diagonal,
@@ -17,6 +17,7 @@ from skbayes_sg.inference.stein import (
     stein_thin,
     whiten,
 )
+from skbayes_sg.inference.stein_features import feature_pairs, stratified_error
 
 __all__ = ["kernel_stein_discrepancy", "ksd_floor", "stein_thinning"]
 
@@ -30,8 +31,12 @@ def kernel_stein_discrepancy(
     form="joint",
     statistic="v",
     standardize=False,
+    method="exact",
+    n_features=1000,
+    random_state=0,
     n_jobs=None,
     return_floor=False,
+    return_error=False,
 ):
     r"""Kernel Stein discrepancy (KSD) between draws and the posterior.
 
@@ -71,11 +76,23 @@ def kernel_stein_discrepancy(
     standardize : bool or array-like of shape (dim, dim), default=False
         Whiten the draws by this covariance, by their own if True. The discrepancy is
         then the same for every linear change of the parameters.
+    method : {"exact", "features"}, default="exact"
+        "exact" takes all pairs of draws. "features" writes the kernel as the mean of
+        random waves, whose sums over draws take time in proportion to their number, for
+        100,000 draws and more. The squared discrepancy is unbiased then, and has a
+        standard error, see `return_error`.
+    n_features : int, default=1000
+        Number of waves, even. Their error falls with its square root.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the waves. With the same seed, different draws are compared by the same
+        waves.
     n_jobs : int, default=None
         Number of threads. None means 1 unless in a :obj:`joblib.parallel_config`
         context, -1 all processors. The result does not depend on it.
     return_floor : bool, default=False
         Whether to return the floor too.
+    return_error : bool, default=False
+        Whether to return the standard error too.
 
     Returns
     -------
@@ -85,6 +102,9 @@ def kernel_stein_discrepancy(
     floor : float
         Expected size of `ksd` for as many perfect, independent draws; 0 for the
         U-statistic. Only if `return_floor` is true.
+    error : float
+        Standard error of `ksd` by the choice of waves, 0 for ``method="exact"``. Only
+        if `return_error` is true.
 
     See Also
     --------
@@ -93,8 +113,10 @@ def kernel_stein_discrepancy(
 
     Notes
     -----
-    The time grows with ``n_draws ** 2 * dim``; the memory is three copies of the draws
-    and 1.5 MB for each thread.
+    The time grows with ``n_draws ** 2 * dim``, or with ``n_draws * n_features * dim``
+    for ``method="features"``; the memory is three copies of the draws and 1.5 MB for
+    each thread. With 1,000 features the error is 1 to 3 % of a discrepancy near its
+    floor.
 
     References
     ----------
@@ -103,6 +125,8 @@ def kernel_stein_discrepancy(
        Journal of the American Statistical Association 116, 2021. Its formula prints
        the gradient of the negative log posterior: the signs of the terms that hold one
        score are then wrong.
+    .. [3] A. Rahimi and B. Recht, "Random features for large-scale kernel machines",
+       NeurIPS 2007.
 
     Examples
     --------
@@ -118,16 +142,32 @@ def kernel_stein_discrepancy(
     >>> ksd, floor = kernel_stein_discrepancy(wide, -wide, return_floor=True)
     >>> print(f"{ksd:.3f}, floor {floor:.3f}")
     0.158, floor 0.070
+
+    Random features are close, at a cost that does not grow with the square of the
+    number of draws.
+
+    >>> ksd, error = kernel_stein_discrepancy(
+    ...     wide, -wide, method="features", return_error=True
+    ... )
+    >>> abs(ksd - 0.158) < 3 * error < 0.02
+    True
     """
     c, beta = _check_kernel(c, beta)
     _check_option(form, "form", ("joint", "per_dimension"))
     _check_option(statistic, "statistic", ("v", "u"))
+    _check_option(method, "method", ("exact", "features"))
     if n_jobs is not None:
         check_scalar(n_jobs, "n_jobs", Integral)
     x, s = _check_draws(draws, scores, standardize)
     n = len(x)
     per_dimension = form == "per_dimension"
-    pairs = stein_pairs(x, s, c, beta, per_dimension=per_dimension, n_jobs=n_jobs)
+    if method == "features":
+        rng = _check_features(n_features, random_state, x, c)
+        waves = feature_pairs(x, s, c, beta, n_features, rng, n_jobs)
+        waves = waves if per_dimension else waves.sum(axis=1)
+        pairs = waves.mean(axis=0)
+    else:
+        pairs = stein_pairs(x, s, c, beta, per_dimension=per_dimension, n_jobs=n_jobs)
     diagonal = _mean_diagonal(s, c, beta, form) * n
     if statistic == "v":
         # A sum of a positive definite kernel: negative by rounding only.
@@ -136,7 +176,13 @@ def kernel_stein_discrepancy(
     else:
         mean = pairs / (n * (n - 1))
         floor = 0.0
-    return (_root(mean), floor) if return_floor else _root(mean)
+    results = [_root(mean)]
+    if return_floor:
+        results.append(floor)
+    if return_error:
+        scale = n**2 if statistic == "v" else n * (n - 1)
+        results.append(0.0 if method == "exact" else _error(mean, waves / scale))
+    return tuple(results) if len(results) > 1 else results[0]
 
 
 def ksd_floor(
@@ -285,6 +331,20 @@ def _check_option(value, name, options):
         raise ValueError(f"{name} must be {allowed}, got {value!r}.")
 
 
+def _check_features(n_features, random_state, x, c):
+    """Return the generator of the waves."""
+    check_scalar(n_features, "n_features", Integral, min_val=2)
+    if n_features % 2:
+        raise ValueError(f"n_features == {n_features}, must be even.")
+    if np.ptp(x, axis=0).max() > 1e6 * c:
+        raise ValueError(
+            "draws spread over more than a million times c, too far for the phases of "
+            'waves; use standardize=True, a larger c, or method="exact".'
+        )
+    seed = check_random_state(random_state).randint(2**31, size=4)
+    return np.random.default_rng(seed.tolist())
+
+
 def _check_draws(draws, scores, standardize):
     """Return draws and scores of shape (n_draws, dim), whitened if asked for."""
     options = {"dtype": np.float64, "order": "C", "allow_nd": True}
@@ -353,3 +413,15 @@ def _mean_diagonal(s, c, beta, form):
 def _root(mean):
     """Return the square root, with the sign of `mean`, summed over dimensions."""
     return float(np.sum(np.sign(mean) * np.sqrt(np.abs(mean))))
+
+
+def _error(mean, waves):
+    """Return the standard error of ``_root(mean)``, whose `mean` is that of `waves`.
+
+    To first order; where `mean` is smaller than its own error, the root of that one.
+    """
+    own = stratified_error(waves)
+    near = np.abs(mean) < own
+    size = np.sqrt(np.maximum(np.where(near, own, np.abs(mean)), np.finfo(float).tiny))
+    linear = waves * np.where(near, 1.0, 0.5) / size
+    return float(stratified_error(linear if linear.ndim == 1 else linear.sum(axis=1)))

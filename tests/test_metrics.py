@@ -381,3 +381,80 @@ def test_gaussian_example_at_the_length_of_the_paper():
     assert ksd.mean(axis=0).argmin() == 2
     assert np.sum(ksd.argmin(axis=1) == 2) >= 8
     assert np.all(ksd.argmin(axis=1) >= 2)
+
+
+# Random features
+@compiled_only
+@pytest.mark.parametrize("form", ["joint", "per_dimension"])
+@pytest.mark.parametrize("statistic", ["v", "u"])
+@pytest.mark.parametrize(("d", "scale"), [(3, 1.0), (3, 1.2), (20, 1.2)])
+@pytest.mark.parametrize(("c", "beta"), [(1.0, -0.5), (2.0, -0.7)])
+def test_features_against_all_pairs(rng, form, statistic, d, scale, c, beta):
+    """Means of 20 seeds within 4 of their errors, and errors that are about right."""
+    x = scale * rng.standard_normal((1500, d))
+    options = {"form": form, "statistic": statistic, "c": c, "beta": beta}
+    exact = kernel_stein_discrepancy(x, -x, **options)
+    found, errors = np.array(
+        [
+            kernel_stein_discrepancy(
+                x,
+                -x,
+                method="features",
+                n_features=256,
+                random_state=seed,
+                return_error=True,
+                **options,
+            )
+            for seed in range(20)
+        ]
+    ).T
+    spread = found.std(ddof=1)
+    assert 0.5 < np.mean(errors) / spread < 2
+    assert abs(found.mean() - exact) < 4 * spread / np.sqrt(20)
+    if statistic == "v":
+        assert np.mean(errors) < 0.08 * exact
+
+
+def test_square_of_features_is_unbiased(rng):
+    """In 50,000 waves, 4 of their errors; a forgotten diagonal would be 60 of them."""
+    x, s = rng.standard_normal((2, 60, 2))
+    exact = kernel_stein_discrepancy(x, s, statistic="u")
+    options = {"statistic": "u", "method": "features", "n_features": 50_000}
+    found, error = kernel_stein_discrepancy(x, s, return_error=True, **options)
+    assert abs(found - exact) < 4 * error < 0.02
+
+
+def test_features_of_any_number_of_threads(normal):
+    options = {"method": "features", "n_features": 100}
+    one = kernel_stein_discrepancy(normal, -normal, n_jobs=1, **options)
+    assert kernel_stein_discrepancy(normal, -normal, n_jobs=2, **options) == one
+    other = kernel_stein_discrepancy(normal, -normal, random_state=1, **options)
+    assert other != one
+
+
+def test_results_in_their_order(normal):
+    exact = kernel_stein_discrepancy(
+        normal, -normal, return_floor=True, return_error=True
+    )
+    expected = kernel_stein_discrepancy(normal, -normal, return_floor=True)
+    assert exact == (*expected, 0.0)
+    options = {"method": "features", "return_floor": True, "return_error": True}
+    ksd, floor, error = kernel_stein_discrepancy(normal, -normal, **options)
+    assert floor == expected[1] and 0 < error < ksd
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"method": "fast"}, ValueError, "method must be"),
+        ({"n_features": 0}, ValueError, "n_features == 0"),
+        ({"n_features": 101}, ValueError, "n_features == 101, must be even"),
+        ({"n_features": 10.0}, TypeError, "n_features"),
+        ({"random_state": "x"}, ValueError, "'x'"),
+        ({"c": 1e-7}, ValueError, "standardize=True"),
+    ],
+)
+def test_features_check_their_arguments(normal, options, error, words):
+    options = {"method": "features"} | options
+    with pytest.raises(error, match=words):
+        kernel_stein_discrepancy(normal, -normal, **options)

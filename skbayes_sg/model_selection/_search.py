@@ -40,6 +40,13 @@ BURN_IN_SHARE = 0.1  # of the kept iterations, where burn_in="auto"
 # many are left for the full length. For 20 candidates that costs 5 full runs, not 20.
 KEEP, GROWTH, FINALISTS = 3, 4, 2
 MIN_ITER = 10
+# Parameters of estimators that do not change the posterior, which all candidates share.
+SAMPLING = {
+    *("step_size", "sampler", "gradient", "batch_size", "preconditioner", "schedule"),
+    *("noise_correction", "n_draws", "burn_in", "thin", "n_chains", "random_state"),
+    *("dtype", "storage", "storage_dtype", "keep", "checkpoint", "warm_start"),
+    *("n_jobs", "verbose"),
+}
 
 
 def _has(name):
@@ -88,7 +95,9 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
     Every candidate samples the posterior given all of the data, for the same number of
     iterations, and the draws that represent this posterior best win. A small step
     explores too little in that time, a large one is biased: the discrepancy sees both.
-    Held-out data play no part; the prior is not tuned.
+    Held-out data play no part. Parameters that change the posterior, such as the prior
+    variance or a step of a pipeline before the last, cannot be tuned: discrepancies
+    from different posteriors do not compare.
 
     Parameters
     ----------
@@ -292,6 +301,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
                     f"param_grid={self.param_grid!r} holds no candidate; give one or "
                     "more, or None"
                 )
+            _check_candidates(candidates, base, prefix)
         if n_iter is None and last.thin != "auto":
             n_iter = last.n_draws * last.thin
         if candidates is not None and n_iter is not None:
@@ -460,6 +470,26 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
     def classes_(self):
         """Class labels."""
         return self._of_best("classes_")
+
+
+def _check_candidates(candidates, estimator, prefix):
+    """Raise an error if candidates would sample different posteriors.
+
+    Other steps of a pipeline change the data, and with them the posterior. Names that
+    the estimator does not know are left to `set_params`, whose message lists them.
+    """
+    known = estimator.get_params()
+    for name in sorted({name for candidate in candidates for name in candidate}):
+        parameter = name.removeprefix(prefix)
+        allowed = name.startswith(prefix) and parameter in SAMPLING
+        if name in known and not allowed:
+            raise ValueError(
+                f"param_grid tunes {name!r}, which changes the posterior: the "
+                "discrepancy of one posterior's draws does not compare with that of "
+                "another's. Tune parameters of the sampling only, such as "
+                f"'{prefix}step_size' or '{prefix}batch_size', and choose {name!r} by "
+                "predictions, with GridSearchCV"
+            )
 
 
 def _seeded(estimator, seed):

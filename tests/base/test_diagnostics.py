@@ -22,6 +22,7 @@ from skbayes_sg import (
 )
 from skbayes_sg.base._diagnostics import last_step, smallest_ess
 from skbayes_sg.datasets import make_logistic
+from skbayes_sg.inference.checks import check_moments
 from skbayes_sg.inference.scores import posterior_scores
 from skbayes_sg.kernels.gradients import ControlVariate
 from skbayes_sg.kernels.models import GaussianMean
@@ -154,7 +155,7 @@ def test_ksd_checks_its_arguments(model, options, error, words):
         model.ksd(**options)
 
 
-@pytest.mark.parametrize("method", ["ksd", "summary", "to_arviz"])
+@pytest.mark.parametrize("method", ["ksd", "check", "summary", "to_arviz"])
 def test_not_fitted(method):
     with pytest.raises(NotFittedError):
         getattr(SGLDLogisticRegression(), method)()
@@ -223,6 +224,94 @@ def test_scores_do_not_depend_on_the_threads(model):
     one = posterior_scores(model._model, thetas, gradient)
     two = posterior_scores(model._model, thetas, gradient, n_jobs=2)
     np.testing.assert_array_equal(one, two)
+
+
+# check
+def test_check_of_good_draws(model):
+    table = model.check()
+    assert list(table.columns) == ["value", "error", "limit", "worst", "verdict"]
+    assert list(table.index[:4]) == ["R-hat", "effective draws", "means", "sds"]
+    assert (table["verdict"] == "ok").all()
+    pd.testing.assert_frame_equal(table, model.check(n_jobs=2))
+    summary = model.summary()
+    worst = table.loc["R-hat", "worst"]
+    assert worst == summary["rhat"].idxmax()
+    assert table.loc["R-hat", "value"] == pytest.approx(summary["rhat"].max(), abs=1e-3)
+
+
+def test_check_uses_exact_scores_and_the_curvature_at_the_mode(model):
+    thetas = model._flat_draws()
+    design = np.column_stack([X, np.ones(len(X))])
+    p = expit(design @ model.mode_)
+    hessian = (design.T * p * (1 - p)) @ design + np.eye(4) / 10
+    expected = check_moments(
+        model.samples_,
+        exact_scores(thetas).reshape(4, 500, 4),
+        covariance=np.linalg.inv(hessian),
+    )
+    table = model.check().iloc[2:]
+    assert list(table.index) == [check.name for check in expected]
+    np.testing.assert_allclose(
+        table["value"], [check.value for check in expected], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        table["error"], [check.error for check in expected], rtol=1e-6
+    )
+    assert table.loc["sds", "worst"] == NAMES[expected[1].worst]
+
+
+@pytest.mark.parametrize("scale", [0.9, 1.1])
+def test_check_sees_what_rhat_and_ess_do_not(model, scale):
+    mean = model.samples_.mean(axis=(0, 1))
+    wrong = changed(model, samples_=mean + scale * (model.samples_ - mean))
+    verdicts = wrong.check()["verdict"]
+    assert verdicts["R-hat"] == verdicts["effective draws"] == "ok"
+    assert verdicts["sds"] == ("too wide" if scale > 1 else "too narrow")
+
+
+def test_check_is_that_of_the_tempered_posterior():
+    hot = SGLDLogisticRegression(temperature=3.0, random_state=0).fit(X, Y)
+    assert (hot.check()["verdict"] == "ok").all()
+    hot._model = SGLDLogisticRegression(n_draws=1).fit(X, Y)._model
+    assert hot.check().loc["sds", "verdict"] == "too wide"
+
+
+def test_check_of_some_draws_and_from_minibatches(model):
+    pd.testing.assert_frame_equal(model.check(batch_size=500), model.check())
+    some, every = model.check(max_draws=400), model.check()
+    assert some.loc["R-hat", "value"] == every.loc["R-hat", "value"]
+    assert some.loc["sds", "error"] > 1.7 * every.loc["sds", "error"]
+    noisy = model.check(batch_size=100)
+    assert (noisy["verdict"] == "ok").all()
+    assert noisy.loc["sds, average", "error"] > every.loc["sds, average", "error"]
+
+
+def test_check_weighs_the_draws(model):
+    draws = model.samples_.copy()
+    draws[:, 400:] = model.mode_  # of no weight
+    weights = np.where(np.arange(500) < 400, 1 / 400, 0.0)
+    half = changed(model, samples_=draws, draw_weights_=weights)
+    assert (half.check()["verdict"].iloc[2:] == "ok").all()
+    assert half.check()["value"].iloc[3] == pytest.approx(1, abs=0.1)
+
+
+def test_saved_estimator_says_that_check_needs_the_data(model):
+    with pytest.raises(ValueError, match=r"check\(\) needs the training data"):
+        pickle.loads(pickle.dumps(model)).check()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"max_draws": 7}, ValueError, "max_draws=7"),
+        ({"max_draws": 20}, ValueError, "8 draws of each chain and has 5.*max_draws=2"),
+        ({"batch_size": 0}, ValueError, "batch_size=0"),
+        ({"batch_size": "all"}, ValueError, "batch_size='all'"),
+    ],
+)
+def test_check_checks_its_arguments(model, options, error, words):
+    with pytest.raises(error, match=words):
+        model.check(**options)
 
 
 # summary and to_arviz
@@ -396,6 +485,7 @@ def test_to_arviz(model):
 @pytest.mark.parametrize(
     ("method", "module"),
     [
+        ("check", "pandas"),
         ("summary", "arviz_stats.base"),
         ("summary", "pandas"),
         ("to_arviz", "arviz_base"),

@@ -20,16 +20,25 @@ import skbayes_sg.inference.exploration.one_mode as exploring
 from skbayes_sg import (
     DivergenceError,
     KSDStepSizeSearch,
+    SGBPMFRecommender,
     SGLDLogisticRegression,
+    SGMCMCClassifierMLP,
     SGMCMCLogisticRegression,
+    SGMCMCRegressorMLP,
 )
 from skbayes_sg.datasets import make_logistic
 from skbayes_sg.kernels.samplers import SGLD, LeimkuhlerMatthews
-from skbayes_sg.model_selection._search import DEFAULT_GRID
+from skbayes_sg.model_selection._search import DEFAULT_GRID, SAMPLING
 
 X, Y = make_logistic(300, 3, random_state=0)
 SHORT = SGLDLogisticRegression(sampler="sgld", n_draws=100, thin=1, n_chains=2)
 GRID = {"step_size": [0.01, 0.3, 3.5]}
+ESTIMATORS = [
+    SGMCMCLogisticRegression,
+    SGMCMCClassifierMLP,
+    SGMCMCRegressorMLP,
+    SGBPMFRecommender,
+]
 TOO_LARGE = {"step_size": [0.3, 50.0, 1.0]}
 
 
@@ -190,15 +199,49 @@ def test_candidates_share_what_does_not_depend_on_the_step(monkeypatch):
         return modes[-1]
 
     monkeypatch.setattr(exploring, "find_mode", counted)
-    grid = {"step_size": [0.1, 0.3, 0.5, 1.0, 1.5, 2.0], "prior_variance": [1.0, 10.0]}
+    grid = {"step_size": [0.1, 0.3, 0.5, 1.0, 1.5, 2.0], "n_chains": [2, 4]}
     options = {"refit": False, "random_state": 0}
     halving = KSDStepSizeSearch(SHORT, grid, strategy="halving", **options).fit(X, Y)
-    assert len(modes) == 2  # one for each prior
+    assert len(modes) == 2  # one for each number of chains
     last = halving.cv_results_["iter"] == 2
     chosen = halving.cv_results_["params"][int(np.argmax(last))]
     seed = np.random.RandomState(0).randint(2**31, size=2)[0]
     alone = clone(SHORT).set_params(random_state=seed, burn_in=10, **chosen).fit(X, Y)
     np.testing.assert_allclose(halving.cv_results_["ksd"][last][0], alone.ksd())
+
+
+@pytest.mark.parametrize(
+    "name", ["prior_variance", "temperature", "fit_intercept", "class_weight"]
+)
+def test_parameters_of_the_posterior_are_refused(name):
+    grid = [{"step_size": [0.3]}, {"step_size": [0.3], name: [0.5, 1.0]}]
+    search = KSDStepSizeSearch(SHORT, grid)
+    with pytest.raises(ValueError, match=f"tunes '{name}', which changes .*step_size"):
+        search.fit(X, Y)
+    assert_untouched(search)
+
+
+@pytest.mark.parametrize(
+    "name", ["scale__with_std", "scale", "clf__prior_variance", "clf"]
+)
+def test_steps_of_a_pipeline_that_change_the_posterior_are_refused(name):
+    pipeline = Pipeline([("scale", StandardScaler()), ("clf", SHORT)])
+    search = KSDStepSizeSearch(pipeline, {name: [None], "clf__step_size": [0.3]})
+    with pytest.raises(ValueError, match=f"tunes '{name}'.*'clf__step_size'"):
+        search.fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
+def test_parameters_of_every_estimator_are_of_the_sampling_or_of_the_posterior(kind):
+    """A new parameter has to be put on one of two lists: SAMPLING, or this one."""
+    posterior = {
+        *("temperature", "prior_variance", "fit_intercept", "class_weight"),
+        *("hidden_layer_sizes", "activation", "weight_precision", "noise_precision"),
+        *("n_factors", "biases", "noise_dof", "precision_prior", "hyperparameters"),
+        *("user_features", "item_features", "rating_range"),
+    }
+    assert not posterior & SAMPLING
+    assert set(kind().get_params()) <= posterior | SAMPLING
 
 
 # Halving
