@@ -421,6 +421,20 @@ def warn_of_convergence(names, ess, rhat):
         )
 
 
+def warn_of_mixing(mixing, n_chains):
+    """Warn that `fit` has ended with draws that should not be used."""
+    signs = []
+    if mixing.r_hat is not None:
+        signs.append(f"the {n_chains} chains disagree (R-hat {mixing.r_hat:.2f})")
+    if mixing.ess is not None:
+        signs.append(f"there are {mixing.ess:.0f} effective draws of some parameter")
+    warn_user(
+        f"The draws should not be used: {' and '.join(signs)}. Raise burn_in and thin, "
+        "or n_draws; summary() shows which parameters are concerned.",
+        ConvergenceWarning,
+    )
+
+
 def warn_of_step(step_size, limit):
     """Warn of a step above the limit of stability.
 

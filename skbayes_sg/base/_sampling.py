@@ -7,12 +7,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_random_state
 
 from skbayes_sg.base._callbacks import CallbackSupportMixin, FitTasks
-from skbayes_sg.base._diagnostics import DiagnosticsMixin, warn_of_step
+from skbayes_sg.base._diagnostics import (
+    DiagnosticsMixin,
+    warn_of_mixing,
+    warn_of_step,
+)
 from skbayes_sg.base._docstrings import inherit_docstring
 from skbayes_sg.base._saving import VersionedMixin
 from skbayes_sg.inference.exploration import Settings, for_diagnostics
 from skbayes_sg.inference.fitting import Job, fit_chains, is_shared
 from skbayes_sg.inference.moments import Moments
+from skbayes_sg.inference.monitoring import look_at
 from skbayes_sg.inference.progress import Bar
 from skbayes_sg.inference.storage import KEPT
 from skbayes_sg.kernels.compiling import announced
@@ -204,6 +209,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
             fit = fit_chains(model, job, previous, start)
         self._set_learnt(fit)
         self._warn_of_unstable_steps(fit)
+        self._warn_of_mixing(fit)
         return fit
 
     def _set_learnt(self, fit, draws=None, step_sizes=None):
@@ -227,6 +233,14 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         # A search detects instability itself.
         if self.step_size != "auto" and not is_shared() and fit.has_unstable_steps:
             warn_of_step(self.step_size, fit.found.step_limit)
+
+    def _warn_of_mixing(self, fit):
+        """Warn if the draws should not be used; whoever only predicts asks no more."""
+        if is_shared() or fit.interrupt is not None or self.keep != "draws":
+            return
+        mixing = look_at(fit.found.model, fit.draws)
+        if mixing.failed:
+            warn_of_mixing(mixing, self.n_chains)
 
     def _set_draws(self, draws, step_sizes):
         """Set draws with their weights, or the moments of draws that are not kept."""

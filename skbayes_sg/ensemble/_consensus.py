@@ -12,7 +12,6 @@ from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
-    validate_data,
 )
 
 from skbayes_sg.base._saving import VersionedMixin
@@ -22,6 +21,7 @@ from skbayes_sg.linear_model._logistic import (
     SGLDLogisticRegression,
     SGMCMCLogisticRegression,
 )
+from skbayes_sg.utils._design import validate_data
 from skbayes_sg.utils._validation import (
     all_or_nothing,
     check_integer,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.base._sampling import BaseSGMCMC, likelihood_weights
 from skbayes_sg.base._streaming import StreamingMixin
@@ -15,7 +15,7 @@ from skbayes_sg.kernels.models.mlp import MLP, network_outputs
 from skbayes_sg.kernels.models.mlp_layers import ACTIVATIONS
 from skbayes_sg.kernels.protocol.model import init_work, n_parameters
 from skbayes_sg.kernels.protocol.sampler import with_friction
-from skbayes_sg.utils._design import design_rows
+from skbayes_sg.utils._design import design_rows, validate_data
 from skbayes_sg.utils._validation import (
     check_integer,
     check_option,

@@ -19,6 +19,7 @@ from skbayes_sg.inference.exploration.request import (
     check_draws,
     chosen,
 )
+from skbayes_sg.inference.monitoring import monitored
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.kernels.coordinates import Diagonal, Identity
 from skbayes_sg.kernels.generic import for_kernels
@@ -47,6 +48,7 @@ from skbayes_sg.kernels.protocol.sampler import (
 )
 from skbayes_sg.kernels.samplers import BAOAB, LazyLangevin, LeimkuhlerMatthews
 
+MONITORED_RATINGS = 50  # whose means chains must agree on
 MAX_FULL = 10_000_000  # ratings up to which the full gradient is the cheapest
 LAZY_SHARE = 0.04  # of all rows; lazy steps pay where a minibatch touches fewer
 MODE_STEPS = 10_000  # of the search for the center of a control variate
@@ -100,6 +102,18 @@ def _(model, request):
         thin=chosen(settings.thin, thin),
         step_limit=limit,
     )
+
+
+@monitored.register(MatrixFactorization)
+def _(model, draws):
+    # Factors rotate from chain to chain, the means of ratings do not.
+    n, d = n_rows(model), model.n_factors
+    idx = np.unique(np.linspace(0, n - 1, min(n, MONITORED_RATINGS)).astype(int))
+    rows = unpack(draws, model.n_users + model.n_items, width(model)).rows
+    users, items = model.pairs[idx].T
+    u, v = rows[:, :, users].astype(float), rows[:, :, items].astype(float)
+    means = np.einsum("cskf,cskf->csk", u[..., :d], v[..., :d])
+    return means + u[..., d:].sum(axis=-1) + v[..., d:].sum(axis=-1)
 
 
 def automatic_sampler(model, settings):

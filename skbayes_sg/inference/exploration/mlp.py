@@ -21,6 +21,7 @@ from skbayes_sg.inference.exploration.request import (
     chosen,
     for_diagnostics,
 )
+from skbayes_sg.inference.monitoring import monitored
 from skbayes_sg.kernels.capabilities.curvature import add_prior_hessian_diagonal
 from skbayes_sg.kernels.coordinates import Diagonal, Identity
 from skbayes_sg.kernels.data.rows import CSRRows
@@ -126,6 +127,12 @@ def _(model):
     if not model.learns_precision:
         return model
     return for_kernels(model._replace(precision=np.zeros_like(model.precision)))
+
+
+@monitored.register(MLP)
+def _(model, draws):
+    # Weights of equivalent networks differ from chain to chain and mean nothing.
+    return np.empty((*draws.shape[:2], 0))
 
 
 def _batch_size(model, request):
