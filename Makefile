@@ -19,6 +19,7 @@ test-long: .venv/.dev
 lint: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 # The pages of the last build go first: one of a name that has gone is a warning.
 doc: .venv/.doc

@@ -9,6 +9,7 @@ import math
 from numbers import Integral, Real
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state, check_scalar
 
 from skbayes_sg.inference.stein import (
@@ -23,21 +24,21 @@ __all__ = ["kernel_stein_discrepancy", "ksd_floor", "stein_thinning"]
 
 
 def kernel_stein_discrepancy(
-    draws,
-    scores,
+    draws: ArrayLike,
+    scores: ArrayLike,
     *,
-    c=1.0,
-    beta=-0.5,
-    form="joint",
-    statistic="v",
-    standardize=False,
-    method="exact",
-    n_features=1000,
-    random_state=0,
-    n_jobs=None,
-    return_floor=False,
-    return_error=False,
-):
+    c: float = 1.0,
+    beta: float = -0.5,
+    form: str = "joint",
+    statistic: str = "v",
+    standardize: bool | ArrayLike = False,
+    method: str = "exact",
+    n_features: int = 1000,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    return_floor: bool = False,
+    return_error: bool = False,
+) -> float | tuple[float, ...]:
     r"""Kernel Stein discrepancy (KSD) between draws and the posterior.
 
     For :math:`k(x, y) = (c^2 + |x - y|^2)^\beta` and scores :math:`s = \nabla \log\pi`,
@@ -186,15 +187,15 @@ def kernel_stein_discrepancy(
 
 
 def ksd_floor(
-    draws,
-    scores,
+    draws: ArrayLike,
+    scores: ArrayLike,
     *,
-    n_draws=None,
-    c=1.0,
-    beta=-0.5,
-    form="joint",
-    standardize=False,
-):
+    n_draws: int | None = None,
+    c: float = 1.0,
+    beta: float = -0.5,
+    form: str = "joint",
+    standardize: bool | ArrayLike = False,
+) -> float:
     r"""Kernel Stein discrepancy to expect of perfect, independent draws.
 
     The mean of :math:`k^0(x, y)` over independent draws x and y of the posterior is
@@ -255,7 +256,15 @@ def ksd_floor(
     return _root(_mean_diagonal(s, c, beta, form) / (n_draws or len(x)))
 
 
-def stein_thinning(draws, scores, m, *, c=1.0, beta=-0.5, standardize=False):
+def stein_thinning(
+    draws: ArrayLike,
+    scores: ArrayLike,
+    m: int,
+    *,
+    c: float = 1.0,
+    beta: float = -0.5,
+    standardize: bool | ArrayLike = False,
+) -> np.ndarray:
     """Choose the draws that represent the posterior best.
 
     Each step adds the draw that makes the kernel Stein discrepancy of the chosen ones

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import re
 
 import pytest
 
@@ -26,3 +27,16 @@ def test_is_on_the_api_page(obj, pytestconfig):
 def test_shows_its_use(obj):
     if not (inspect.isclass(obj) and issubclass(obj, Exception)):
         assert ">>> " in inspect.getdoc(obj)
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [obj for obj in PUBLIC if inspect.isclass(obj) and hasattr(obj, "get_params")],
+    ids=lambda obj: obj.__name__,
+)
+def test_documents_every_parameter(obj):
+    """Entries that all classes share are written once and appear on each of them."""
+    section = inspect.getdoc(obj).split("Parameters\n-----")[1].split("\nAttributes\n")
+    documented = re.findall(r"^(\w[\w, ]*?) : ", section[0], re.M)
+    names = [name for entry in documented for name in entry.split(", ")]
+    assert set(inspect.signature(obj).parameters) <= set(names)

@@ -1,5 +1,8 @@
 """Generated data: logistic regression and ratings with a known truth."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state, check_scalar
@@ -8,15 +11,15 @@ _BLOCK = 1 << 18  # rows per temporary array, so memory does not grow with n_rat
 
 
 def make_logistic(
-    n_samples=100_000,
-    n_features=10,
+    n_samples: int = 100_000,
+    n_features: int = 10,
     *,
-    rho=0.4,
-    coef_scales=(0.1, 1.0, 10.0),
-    intercept=0.0,
-    random_state=None,
-    return_coef=False,
-):
+    rho: float = 0.4,
+    coef_scales: Sequence[float] = (0.1, 1.0, 10.0),
+    intercept: float = 0.0,
+    random_state: Any = None,
+    return_coef: bool = False,
+) -> tuple[np.ndarray, ...]:
     r"""Simulate binary logistic regression with correlated features.
 
     The design of section 6.1 of Nemeth and Fearnhead [1]_: rows
@@ -70,8 +73,8 @@ def make_logistic(
     check_scalar(
         rho, "rho", (int, float), min_val=0, max_val=1, include_boundaries="left"
     )
-    coef_scales = np.asarray(coef_scales, dtype=np.float64)
-    if coef_scales.ndim != 1 or not coef_scales.size or not np.all(coef_scales >= 0):
+    scales = np.asarray(coef_scales, dtype=np.float64)
+    if scales.ndim != 1 or not scales.size or not np.all(scales >= 0):
         raise ValueError(
             f"coef_scales must be standard deviations >= 0, got {coef_scales}."
         )
@@ -80,7 +83,7 @@ def make_logistic(
     rng = check_random_state(random_state)
 
     correlation = _random_correlation(n_features, rho, rng)
-    coef = rng.choice(coef_scales, size=n_features) * rng.normal(size=n_features)
+    coef = rng.choice(scales, size=n_features) * rng.normal(size=n_features)
     X = rng.normal(size=(n_samples, n_features))
     X = X @ np.linalg.cholesky(correlation).T
     y = (rng.uniform(size=n_samples) < expit(X @ coef + intercept)).astype(np.int64)
@@ -99,21 +102,21 @@ def _random_correlation(n_features, rho, rng, min_eigenvalue=1e-3):
 
 
 def make_ratings(
-    n_users=1000,
-    n_items=500,
-    n_ratings=30_000,
+    n_users: int = 1000,
+    n_items: int = 500,
+    n_ratings: int = 30_000,
     *,
-    n_factors=5,
-    mean=3.5,
-    bias_std=0.4,
-    factor_std=0.5,
-    noise_std=0.9,
-    levels=(1, 2, 3, 4, 5),
-    user_exponent=0.7,
-    item_exponent=0.7,
-    random_state=None,
-    return_truth=False,
-):
+    n_factors: int = 5,
+    mean: float = 3.5,
+    bias_std: float = 0.4,
+    factor_std: float = 0.5,
+    noise_std: float = 0.9,
+    levels: Sequence[float] | None = (1, 2, 3, 4, 5),
+    user_exponent: float = 0.7,
+    item_exponent: float = 0.7,
+    random_state: Any = None,
+    return_truth: bool = False,
+) -> tuple[np.ndarray, ...]:
     r"""Simulate ratings of items by users from a low-rank model with biases.
 
     The rating of item :math:`j` by user :math:`i` is
@@ -177,17 +180,18 @@ def make_ratings(
         check_scalar(value, name, (int, np.integer), min_val=1)
     n_cells = int(n_users) * int(n_items)
     check_scalar(n_ratings, "n_ratings", (int, np.integer), min_val=1, max_val=n_cells)
-    for name, value in (
+    for name, number in (
         ("bias", bias_std),
         ("factor", factor_std),
         ("noise", noise_std),
     ):
-        check_scalar(value, f"{name}_std", (int, float), min_val=0)
-    for name, value in (("user", user_exponent), ("item", item_exponent)):
-        check_scalar(value, f"{name}_exponent", (int, float), min_val=0, max_val=1)
+        check_scalar(number, f"{name}_std", (int, float), min_val=0)
+    for name, number in (("user", user_exponent), ("item", item_exponent)):
+        check_scalar(number, f"{name}_exponent", (int, float), min_val=0, max_val=1)
+    steps = None
     if levels is not None:
-        levels = np.asarray(levels, dtype=np.float64)
-        if levels.ndim != 1 or not levels.size or not np.all(np.diff(levels) > 0):
+        steps = np.asarray(levels, dtype=np.float64)
+        if steps.ndim != 1 or not steps.size or not np.all(np.diff(steps) > 0):
             raise ValueError(f"levels must be increasing numbers, got {levels}.")
     # RandomState's normals and choices are several times slower than Generator's.
     seed = check_random_state(random_state).randint(2**32, size=4, dtype=np.uint32)
@@ -212,8 +216,8 @@ def make_ratings(
     y = rng.standard_normal(n_ratings)
     y *= noise_std
     y += truth.signal
-    if levels is not None:
-        y = levels[np.searchsorted((levels[1:] + levels[:-1]) / 2, y)]
+    if steps is not None:
+        y = steps[np.searchsorted((steps[1:] + steps[:-1]) / 2, y)]
     return (X, y, truth) if return_truth else (X, y)
 
 

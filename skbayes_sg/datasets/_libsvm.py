@@ -1,7 +1,8 @@
 """Sparse binary classification from the LIBSVM collection."""
 
 from io import BytesIO
-from typing import NamedTuple
+from os import PathLike
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -40,7 +41,13 @@ vector machines. ACM Transactions on Intelligent Systems and Technology 2(3), 27
 """
 
 
-def fetch_libsvm(name, *, data_home=None, return_X_y=False, download_if_missing=True):
+def fetch_libsvm(
+    name: str,
+    *,
+    data_home: str | PathLike | None = None,
+    return_X_y: bool = False,
+    download_if_missing: bool = True,
+) -> Any:
     """Load a data set of the LIBSVM collection.
 
     Parameters

@@ -1,5 +1,8 @@
 """MNIST handwritten digits."""
 
+from os import PathLike
+from typing import Any
+
 import numpy as np
 from sklearn.utils import Bunch
 
@@ -33,13 +36,13 @@ applied to document recognition. Proceedings of the IEEE 86(11), 2278-2324.
 
 def fetch_mnist(
     *,
-    data_home=None,
-    subset="all",
-    scale=True,
-    as_frame=False,
-    return_X_y=False,
-    download_if_missing=True,
-):
+    data_home: str | PathLike | None = None,
+    subset: str = "all",
+    scale: bool = True,
+    as_frame: bool = False,
+    return_X_y: bool = False,
+    download_if_missing: bool = True,
+) -> Any:
     """Load the MNIST handwritten digits.
 
     Parameters
@@ -78,7 +81,7 @@ def fetch_mnist(
     """
     if subset not in _PARTS:
         raise ValueError(f"subset must be one of {list(_PARTS)}, got {subset!r}.")
-    arrays = {"images": [], "labels": []}
+    arrays: dict[str, list] = {"images": [], "labels": []}
     for part in _PARTS[subset]:
         for kind, n_axes in (("images", 3), ("labels", 1)):
             name = f"{part}-{kind}-idx{n_axes}-ubyte"

@@ -1,5 +1,8 @@
 """MovieLens 100K: ratings, official folds, features of users and items."""
 
+from os import PathLike
+from typing import Any
+
 import numpy as np
 from sklearn.utils import Bunch
 
@@ -38,12 +41,12 @@ Context. ACM Transactions on Interactive Intelligent Systems 5(4), 19.
 
 def fetch_movielens_100k(
     *,
-    data_home=None,
-    fold=None,
-    as_frame=False,
-    return_X_y=False,
-    download_if_missing=True,
-):
+    data_home: str | PathLike | None = None,
+    fold: int | None = None,
+    as_frame: bool = False,
+    return_X_y: bool = False,
+    download_if_missing: bool = True,
+) -> Any:
     """Load the MovieLens 100K ratings.
 
     Parameters

@@ -1,10 +1,13 @@
 """Draws from a posterior, by any number of chains."""
 
+import os
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skbayes_sg.inference.checkpoints import Checkpoint
 from skbayes_sg.inference.cluster import shares_memory
@@ -45,36 +48,44 @@ class SampleInfo(NamedTuple):
     gradient_variance: np.ndarray
     stats: list
     n_iter: int
-    chains: list
+    chains: list | None
+
+
+class InterruptedRun(KeyboardInterrupt):
+    """An interrupt, with the draws and the info of what all chains had done."""
+
+    def __init__(self, draws, info):
+        super().__init__()
+        self.draws, self.info = draws, info
 
 
 def sample(
-    model,
-    sampler,
-    gradient,
+    model: NamedTuple,
+    sampler: NamedTuple,
+    gradient: NamedTuple,
     *,
-    step_size,
-    n_draws=1000,
-    burn_in=0,
-    thin=1,
-    n_chains=1,
-    start=None,
-    coordinates=None,
-    temperature=1.0,
-    noise_correction=False,
-    scale=None,
-    step_limit=None,
-    storage=None,
-    checkpoint=None,
-    resume=None,
-    storage_dtype=None,
-    keep="draws",
-    n_jobs=None,
-    random_state=None,
-    progress=False,
-    callback=None,
-    return_info=False,
-):
+    step_size: float | NamedTuple,
+    n_draws: int = 1000,
+    burn_in: int = 0,
+    thin: int = 1,
+    n_chains: int = 1,
+    start: ArrayLike | None = None,
+    coordinates: NamedTuple | None = None,
+    temperature: float = 1.0,
+    noise_correction: bool = False,
+    scale: np.ndarray | None = None,
+    step_limit: float | None = None,
+    storage: str | os.PathLike | None = None,
+    checkpoint: str | os.PathLike | None = None,
+    resume: list[dict] | None = None,
+    storage_dtype: Any = None,
+    keep: str = "draws",
+    n_jobs: int | None = None,
+    random_state: int | np.random.SeedSequence | None = None,
+    progress: bool | Bar = False,
+    callback: Callable[[int, int], bool] | None = None,
+    return_info: bool = False,
+) -> Any:
     """Draw from a posterior by stochastic-gradient MCMC.
 
     Parameters
@@ -183,18 +194,18 @@ def sample(
     )
     dtype = np.dtype(storage_dtype or parameter_dtype(model))
     n_stored = plan.n_draws if keep == "draws" else 0
-    start = starts_of(plan, start, n_chains)
+    starts = starts_of(plan, start, n_chains)
     if scale is None and implements(add_hessian_diagonal, model):
-        scale = 1.0 / np.sqrt(curvature_diagonal(model, start[0]))
+        scale = 1.0 / np.sqrt(curvature_diagonal(model, starts[0]))
     if scale is not None:
         plan = plan._replace(scale=position_scale(plan.coordinates, scale))
     positions = [
-        to_position(plan.coordinates, theta).astype(start.dtype) for theta in start
+        to_position(plan.coordinates, theta).astype(starts.dtype) for theta in starts
     ]
     seeds = seed_sequence(random_state).spawn(n_chains)
     lock = nullcontext()
     if checkpoint is not None:
-        settings = start, n_chains, dtype.str
+        settings = starts, n_chains, dtype.str
         files = _checkpoint(plan, checkpoint, random_state, *settings)
         plan, lock = plan._replace(checkpoint=files), files.lock()
     control = Control(n_chains)
@@ -217,7 +228,8 @@ def sample(
         except BaseException as error:
             control.cancel()
             if isinstance(error, KeyboardInterrupt):
-                error.partial = _partial(plan, draws, min(control.done))
+                draws, info = _partial(plan, draws, min(control.done))
+                raise InterruptedRun(draws, info) from error
             raise
     if by_path:
         draws = kept.mapped()  # an error if another process has cut the file short

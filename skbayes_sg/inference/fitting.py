@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skbayes_sg.inference.chains import SampleInfo, sample
+from skbayes_sg.inference.chains import InterruptedRun, sample
 from skbayes_sg.inference.checkpoints import identity
 from skbayes_sg.inference.divergence import DivergenceError
 from skbayes_sg.inference.exploration import (
@@ -65,13 +65,17 @@ class Job(NamedTuple):
 class Fit(NamedTuple):
     """Chains that have run, and all that they have learnt."""
 
-    model: NamedTuple
+    model: Any  # NamedTuple
     found: Exploration
     draws: Any  # ndarray (n_chains, n_draws, dim), or Moments where none are kept
-    info: SampleInfo
+    info: Any  # SampleInfo; None before the chains have run
     key: str | None = None  # of the dynamics, where later fits may continue the chains
     interrupt: BaseException | None = None  # after which these are the draws so far
     total: int | None = None  # rows for which the batches of a stream stand
+
+    def stands_for(self, total: int) -> bool:
+        """Whether the chains of a stream continue at so many rows."""
+        return self.total is not None and self.total <= total < 2 * self.total
 
     def without_data(self) -> "Fit":
         """Return what the next batch of a stream needs of this fit."""
@@ -205,11 +209,10 @@ def _run(fit, job, seed, attempt=0):
             return_info=True,
             **_dynamics(found, settings),
         )
-    except KeyboardInterrupt as error:
-        partial = getattr(error, "partial", None)
-        if not settings.warm_start or partial is None or partial[0].size == 0:
+    except InterruptedRun as error:
+        if not settings.warm_start or error.draws.size == 0:
             raise
-        (draws, info), interrupt = partial, error
+        draws, info, interrupt = error.draws, error.info, error
     if settings.keep == "draws":
         check_draws(found.model, draws[:, -1:], found.step_size)
     return fit._replace(draws=draws, info=info, interrupt=interrupt)
@@ -243,9 +246,9 @@ def fit_batch(
     """
     model, settings = for_kernels(model), job.settings
     with one_blas_thread():
-        if previous is not None and previous.total <= total < 2 * previous.total:
+        if previous is not None and previous.stands_for(total):
             found, resume = previous.found._replace(model=model), previous.info.chains
-            total = previous.total
+            total = previous.total or total
         else:
             start, resume = _fitting(start, model, settings), None
             found = explore(model, job.request(start=start, total=total))

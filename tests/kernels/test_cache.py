@@ -291,3 +291,42 @@ def test_one_compilation_per_kind_of_input(tmp_path):
     assert run_chain_signatures() <= dense + 2
     fit(sparse.csr_matrix(X.astype(np.float32)))
     assert run_chain_signatures() <= dense + 3
+
+
+PIPED = """
+from typing import NamedTuple
+import numpy as np
+from skbayes_sg import sample
+from skbayes_sg.kernels.gradients import Full
+from skbayes_sg.kernels.models import GaussianMean
+from skbayes_sg.kernels.protocol.sampler import init_state, step
+from skbayes_sg.kernels.samplers import SGLD
+
+class Piped(NamedTuple):
+    nothing: int = 0
+
+@init_state.register(Piped)
+def _(sampler, position, rng):
+    return init_state(SGLD(), position, rng)
+
+@step.register(Piped)
+def _(sampler, state, target, h, rng):
+    state.position[0] += 1.0
+
+model = GaussianMean(np.zeros((5, 1)), np.eye(1))
+draws = sample(model, Piped(), Full(), step_size=0.1, n_draws=3, random_state=0)
+print(draws.ravel().tolist())
+"""
+
+
+def test_a_component_of_a_piped_script_works(tmp_path):
+    result = subprocess.run(
+        [sys.executable, "-"],
+        input=PIPED,
+        cwd=tmp_path,
+        env=dict(os.environ, PYTHONPATH=str(PACKAGE.parent)),
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == "[1.0, 2.0, 3.0]"

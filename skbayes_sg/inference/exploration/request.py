@@ -69,7 +69,7 @@ class Request(NamedTuple):
 class Exploration(NamedTuple):
     """Where the chains of a fit start, and how they are to move."""
 
-    model: NamedTuple  # as the chains see it
+    model: Any  # NamedTuple, as the chains see it
     sampler: NamedTuple
     gradient: NamedTuple
     coordinates: NamedTuple
