@@ -60,17 +60,17 @@ class InterruptedRun(KeyboardInterrupt):
 
 
 def sample(
-    model: NamedTuple,
-    sampler: NamedTuple,
-    gradient: NamedTuple,
+    model: tuple,
+    sampler: tuple,
+    gradient: tuple,
     *,
-    step_size: float | NamedTuple,
+    step_size: float | tuple,
     n_draws: int = 1000,
     burn_in: int = 0,
     thin: int = 1,
     n_chains: int = 1,
     start: ArrayLike | None = None,
-    coordinates: NamedTuple | None = None,
+    coordinates: tuple | None = None,
     temperature: float = 1.0,
     noise_correction: bool = False,
     scale: np.ndarray | None = None,
