@@ -33,6 +33,7 @@ import numpy as np
 from skbayes_sg import sample
 from skbayes_sg.kernels import generic, models
 from skbayes_sg.kernels.gradients import ControlVariate
+from skbayes_sg.kernels.likelihoods import Bernoulli
 from skbayes_sg.kernels.samplers import SGLD
 
 rng = np.random.default_rng(0)
@@ -82,10 +83,10 @@ def test_cache(copy, tmp_path):
     assert np.array_equal(first, second)
 
     # An edit of a component's file reaches the cached loop.
-    path = copy / "skbayes_sg" / "kernels" / "models" / "logistic.py"
+    path = copy / "skbayes_sg" / "kernels" / "likelihoods" / "bernoulli.py"
     source = path.read_text(encoding="utf-8")
-    assert "y[b] - one /" in source
-    path.write_text(source.replace("y[b] - one /", "y[b] - 0.5 * one /"))
+    assert "y[0, b] - one /" in source
+    path.write_text(source.replace("y[0, b] - one /", "y[0, b] - 0.5 * one /"))
     edited, result = run(copy, tmp_path / "edited.npy")
     assert not np.allclose(first, edited)
     path.write_text(source)
@@ -216,6 +217,7 @@ ALLOCATIONS = """
 import numpy as np
 from numba.core.runtime import rtsys
 from skbayes_sg.inference.targets import make_target
+from skbayes_sg.kernels.likelihoods import Bernoulli
 from skbayes_sg.kernels import models
 from skbayes_sg.kernels.engine import run_chain
 from skbayes_sg.kernels.coordinates import Dense

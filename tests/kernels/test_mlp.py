@@ -23,7 +23,7 @@ from skbayes_sg.kernels.models.mlp import (
     pack,
     unpack,
 )
-from skbayes_sg.kernels.models.mlp_layers import ACTIVATIONS, softmax_rows
+from skbayes_sg.kernels.models.mlp_layers import ACTIVATIONS, SoftmaxUnits, activate
 from skbayes_sg.kernels.models.mlp_passes import CHUNK
 from skbayes_sg.kernels.passes import hessian_diagonal, log_posterior
 from skbayes_sg.kernels.protocol.gradient import prepare
@@ -309,7 +309,7 @@ def test_control_variate_at_the_mode_is_the_full_gradient():
 
 def test_tiny_shares_are_zero_and_never_subnormal():
     z = np.array([[0, -40, -42, -95], [np.nan, 0, 0, 0]], np.float32)
-    softmax_rows(z)
+    activate(SoftmaxUnits(), z)
     np.testing.assert_allclose(z[0], [1, np.exp(-40.0), 0, 0], rtol=1e-6)
     assert np.isnan(z[1]).any()
 

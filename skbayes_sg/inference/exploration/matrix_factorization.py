@@ -82,7 +82,7 @@ def _(model, request):
     else:
         draws, region = warm_up(model, draws, request)
         model = for_kernels(continued(model, draws))
-        limit = stable_step(sampler) / region.largest ** curvature_exponent(sampler)
+        limit = stable_step(sampler) / region.typical ** curvature_exponent(sampler)
     gradient = _gradient(model, settings.gradient, size, draws[0])
     h = request.share * automatic_row_step(model, sampler, gradient, region)
     h = chosen(settings.step_size, h)
