@@ -8,8 +8,9 @@ from skbayes_sg.inference.mixing import effective_sample_size, r_hat
 from skbayes_sg.kernels.generic import python_op
 
 MAX_COLUMNS = 50  # quantities that are looked at
-MAX_RHAT = 1.2  # of so many, the largest of a good fit stays below
 MIN_DRAWS = 50  # of each chain; R-hat of fewer says little
+MAX_RHAT = 1.2  # of so many quantities, the largest of a good fit stays below
+MAX_RHAT_OF_FEW = 1.5  # where there are fewer draws than `MIN_TOTAL`
 MIN_ESS = 25.0
 MIN_TOTAL = 400  # draws of all chains, of which more than `MIN_ESS` must be effective
 
@@ -51,8 +52,9 @@ def look_at(model, draws) -> Mixing:
     if values.shape[-1] == 0:
         return Mixing(None, None)
     disagreement = float(np.max(r_hat(values))) if n_chains > 1 else 1.0
+    limit = MAX_RHAT if many else MAX_RHAT_OF_FEW
     ess = float(np.min(effective_sample_size(values))) if many else np.inf
     return Mixing(
-        disagreement if disagreement > MAX_RHAT else None,
+        disagreement if disagreement > limit else None,
         ess if ess < MIN_ESS else None,
     )

@@ -1,0 +1,43 @@
+"""A fit says so when its draws should not be used, and not otherwise."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from skbayes_sg import SGLDLogisticRegression
+from skbayes_sg.datasets import make_logistic
+from skbayes_sg.inference.monitoring import look_at
+from skbayes_sg.kernels.models import GaussianMean
+
+MODEL = GaussianMean(np.zeros((5, 3)), np.eye(3))
+
+
+def chains(n_chains, n_draws, rho=0.0, shift=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n_chains, n_draws, 3))
+    for k in range(1, n_draws):
+        x[:, k] = rho * x[:, k - 1] + np.sqrt(1 - rho**2) * x[:, k]
+    return x + shift * np.arange(n_chains)[:, None, None]
+
+
+def test_good_draws_pass_and_bad_ones_do_not():
+    """400 good fits, of 4 x 100 draws with 30 effective ones each and of 2 x 50."""
+    for seed in range(200):
+        assert not look_at(MODEL, chains(4, 100, 0.5, seed=seed)).failed
+        assert not look_at(MODEL, chains(2, 50, seed=seed)).failed
+    assert look_at(MODEL, chains(4, 100, shift=1.0)).r_hat > 1.2
+    assert look_at(MODEL, chains(2, 50, shift=3.0)).r_hat > 1.5
+    stuck = look_at(MODEL, chains(1, 1000, 0.99))
+    assert stuck.ess < 25 and stuck.r_hat is None  # one chain: nothing to compare
+    assert not look_at(MODEL, chains(1, 100, 0.99)).failed  # too few to judge
+    assert not look_at(MODEL, np.zeros((4, 200, 3))).failed
+
+
+def test_fit_warns():
+    X, y = make_logistic(300, 2, random_state=0)
+    model = SGLDLogisticRegression(step_size=1e-4, thin=1, n_draws=200, random_state=0)
+    with pytest.warns(
+        ConvergenceWarning, match="should not be used: the 4 chains"
+    ) as w:
+        model.fit(X, y)
+    assert w[0].filename == __file__
