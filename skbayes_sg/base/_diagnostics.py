@@ -6,7 +6,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
-from skbayes_sg.inference.exploration.unimodal import MAX_DENSE
+from skbayes_sg.inference.exploration.region import MAX_DENSE
 from skbayes_sg.inference.fitting import remembered
 from skbayes_sg.inference.scores import posterior_scores
 from skbayes_sg.kernels.capabilities.curvature import add_hessian

@@ -9,12 +9,12 @@ from skbayes_sg.inference.exploration.gradients import (
     gradient_of_batch,
     gradient_of_data,
 )
+from skbayes_sg.inference.exploration.pilot import pilot
+from skbayes_sg.inference.exploration.region import geometry
 from skbayes_sg.inference.exploration.request import Exploration, chosen
 from skbayes_sg.inference.exploration.unimodal import (
     automatic_lengths,
     automatic_step,
-    geometry,
-    pilot,
     step_limit,
 )
 from skbayes_sg.inference.optimize import find_mode
@@ -76,5 +76,6 @@ def _survey(model, request):
     preconditioner = chosen(request.settings.preconditioner, preconditioner_of(sampler))
     region = geometry(model, mode, preconditioner)
     typical = pilot(model, region, request.seed("pilot"))
+    region = typical.region
     choose = gradient_of_data if request.total is None else gradient_of_batch
     return region, typical, *choose(model, request, region, typical)
