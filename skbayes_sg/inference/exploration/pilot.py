@@ -24,7 +24,7 @@ PILOT_DRAWS = 128
 PROBES = 16  # draws of the Gaussian at which the score is compared with a Gaussian's
 SKEWED = 0.3  # difference of the scores from which the Gaussian does not serve
 BENT = 1.5  # mean curvature over that at the mode: not even roughly a Gaussian
-WARMUP = (64, 64)  # trajectories of the first chains
+WARMUP = 32  # trajectories of each of the first two chains
 FEW_NUMBERS = 2e5  # rows times parameters up to which chains may be longer
 ACCEPTANCE = 0.8
 TURN = 1.5  # leapfrog steps make up to such an angle, a quarter of a full turn
@@ -107,13 +107,13 @@ def _exact_pilot(model, region, rng):
     if n_rows(model) * mode.size <= FEW_NUMBERS:
         n_hessians, each = 64, 4
     theta, factor, step = mode, region.factor, 0.5
-    for length in (*WARMUP, PILOT_DRAWS * each):
+    for n_draws in (WARMUP, WARMUP, PILOT_DRAWS):
         density = whitened_density(model, theta, factor)
-        z, step = hamiltonian_chain(density, mode.size, length, rng, step)
+        z, step = hamiltonian_chain(density, mode.size, each * n_draws, rng, step)
         draws = theta + z @ factor.T
-        # The first half of a short chain is still on its way from the mode.
-        late = draws[len(draws) // 2 :] if length in WARMUP else draws
-        count = n_hessians if length not in WARMUP else n_hessians // 2
+        late, count = draws, n_hessians
+        if n_draws == WARMUP:  # the first half is still on its way from the mode
+            late, count = draws[len(draws) // 2 :], n_hessians // 2
         chosen = late[np.linspace(0, len(late) - 1, count).astype(int)]
         matrices = [curvature_matrix(model, one) for one in chosen]
         mean = np.mean(matrices, axis=0)
