@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.inference.checks import check_mixing, check_moments
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
-from skbayes_sg.inference.exploration.unimodal import MAX_DENSE
+from skbayes_sg.inference.exploration.region import MAX_DENSE
 from skbayes_sg.inference.fitting import remembered
 from skbayes_sg.inference.mixing import MIN_DRAWS
 from skbayes_sg.inference.scores import posterior_scores

@@ -3,6 +3,9 @@
 import numpy as np
 
 RUNAWAY = 100.0  # posterior sds, or starting distances, that no chain may exceed
+# No draw of a log-concave posterior is this many sds from its mean: the probability
+# falls at least as fast as exp(-distance).
+ESCAPED = 40.0
 
 
 class DivergenceError(ArithmeticError):
@@ -19,6 +22,34 @@ def distance(plan, position):
 def reach(plan, position):
     """Return the distance that a chain from `position` on may not exceed."""
     return RUNAWAY * max(1.0, distance(plan, position))
+
+
+def check_escape(draws, center, sd, step_size):
+    """Raise a DivergenceError if any draw of a log-concave posterior is far outside.
+
+    One coordinate that wanders off where -log p is nearly flat does not show in the
+    `distance` of many.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (n_chains, n_draws, d)
+        Recorded draws.
+    center, sd : ndarray of shape (d,)
+        Posterior means and standard deviations, roughly.
+    step_size : float
+        The step size, for the message.
+    """
+    farthest = np.maximum(
+        draws.max(axis=(0, 1)) - center, center - draws.min(axis=(0, 1))
+    )
+    j = int(np.argmax(farthest / sd))
+    if not farthest[j] <= ESCAPED * sd[j]:
+        raise DivergenceError(
+            f"a draw of parameter {j} is {farthest[j] / sd[j]:.3g} posterior standard "
+            f"deviations from its mean, with step_size={step_size:.3g}. The step is "
+            f'too large; try step_size={step_size / 4:.2g}, or step_size="auto" in an '
+            "estimator."
+        )
 
 
 def divergence(plan, chain, iteration, far):

@@ -17,7 +17,7 @@ import numpy as np
 
 from skbayes_sg.inference.chains import InterruptedRun, sample
 from skbayes_sg.inference.checkpoints import identity
-from skbayes_sg.inference.divergence import DivergenceError
+from skbayes_sg.inference.divergence import DivergenceError, check_escape
 from skbayes_sg.inference.exploration import (
     Exploration,
     Request,
@@ -215,6 +215,8 @@ def _run(fit, job, seed, attempt=0):
         draws, info, interrupt = error.draws, error.info, error
     if settings.keep == "draws":
         check_draws(found.model, draws[:, -1:], found.step_size)
+        if found.center is not None:
+            check_escape(draws, found.center, found.theta_sd, found.step_size)
     return fit._replace(draws=draws, info=info, interrupt=interrupt)
 
 

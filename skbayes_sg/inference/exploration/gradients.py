@@ -5,7 +5,11 @@ import math
 import numpy as np
 
 from skbayes_sg.inference.exploration.request import check_batch_size
-from skbayes_sg.inference.exploration.unimodal import TOLERANCE, gradient_noise
+from skbayes_sg.inference.exploration.unimodal import (
+    TOLERANCE,
+    exact_step,
+    gradient_noise,
+)
 from skbayes_sg.kernels.capabilities.anchors import anchored
 from skbayes_sg.kernels.capabilities.strata import leverages
 from skbayes_sg.kernels.generic import implements
@@ -20,7 +24,6 @@ from skbayes_sg.kernels.protocol.model import n_rows
 from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     check_parts,
-    curvature_exponent,
     takes_estimates,
 )
 
@@ -100,8 +103,7 @@ def automatic_batch_size(n, sampler, noise_of, steepness=1.0):
     1 / size - 1 / n. The factor is constant for uniform minibatches and falls with the
     size of preferential ones, so it is measured at sizes that grow fourfold.
     """
-    full = accurate_step(sampler, 0.0, TOLERANCE)
-    full /= steepness ** curvature_exponent(sampler)
+    full = exact_step(sampler, steepness, TOLERANCE)
 
     def suffices(size, factor):
         noise = factor * (1.0 / size - 1.0 / n)

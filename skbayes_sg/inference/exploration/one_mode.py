@@ -9,17 +9,17 @@ from skbayes_sg.inference.exploration.gradients import (
     gradient_of_batch,
     gradient_of_data,
 )
+from skbayes_sg.inference.exploration.pilot import pilot
+from skbayes_sg.inference.exploration.region import geometry
 from skbayes_sg.inference.exploration.request import Exploration, chosen
 from skbayes_sg.inference.exploration.unimodal import (
     automatic_lengths,
     automatic_step,
-    geometry,
-    pilot,
     step_limit,
 )
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.kernels.generic import python_op
-from skbayes_sg.kernels.protocol.model import theta_of
+from skbayes_sg.kernels.protocol.model import is_log_concave, theta_of
 from skbayes_sg.kernels.protocol.sampler import preconditioner_of
 
 
@@ -64,7 +64,16 @@ def explore(model, request):
         burn_in=chosen(settings.burn_in, burn_in) if request.total is None else 0,
         thin=chosen(settings.thin, thin),
         step_limit=step_limit(sampler, region, noise=noise),
+        center=_center(model, request, region, typical),
     )
+
+
+def _center(model, request, region, typical):
+    """Return posterior means, None where sds are not known or a start is far away."""
+    is_known = is_log_concave(model) and region.factor.ndim == 2
+    if not is_known or request.start is not None:
+        return None
+    return typical.draws.mean(axis=0)
 
 
 def _survey(model, request):
@@ -76,5 +85,6 @@ def _survey(model, request):
     preconditioner = chosen(request.settings.preconditioner, preconditioner_of(sampler))
     region = geometry(model, mode, preconditioner)
     typical = pilot(model, region, request.seed("pilot"))
+    region = typical.region
     choose = gradient_of_data if request.total is None else gradient_of_batch
     return region, typical, *choose(model, request, region, typical)

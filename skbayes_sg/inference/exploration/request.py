@@ -81,6 +81,7 @@ class Exploration(NamedTuple):
     burn_in: int
     thin: int
     step_limit: float | None  # largest stable step size, where it is known
+    center: np.ndarray | None = None  # (d,) posterior means where sds are known
     spent: int = 0  # iterations of burn-in that the exploration has made
 
 

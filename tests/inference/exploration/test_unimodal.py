@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy.linalg import eigvalsh
-from scipy.special import expit, gamma
 
 from skbayes_sg.inference.curvature import (
     curvature_diagonal,
@@ -13,6 +12,8 @@ from skbayes_sg.inference.curvature import (
 )
 from skbayes_sg.inference.exploration import unimodal as tuning
 from skbayes_sg.inference.exploration.gradients import MIN_BATCH, automatic_batch_size
+from skbayes_sg.inference.exploration.pilot import pilot
+from skbayes_sg.inference.exploration.region import Region, geometry
 from skbayes_sg.inference.optimize import adam, find_mode, lbfgs
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
@@ -83,7 +84,7 @@ def test_curvature(logistic, gaussian):
 @pytest.mark.parametrize("preconditioner", ["none", "diagonal", "dense"])
 def test_steps_have_the_same_meaning_in_all_coordinates(gaussian, preconditioner):
     mode = find_mode(gaussian)
-    where = tuning.geometry(gaussian, mode, preconditioner)
+    where = geometry(gaussian, mode, preconditioner)
     unit = {
         "none": np.ones(3),
         "diagonal": 1 / np.sqrt(np.diag(gaussian.precision)),
@@ -96,77 +97,11 @@ def test_steps_have_the_same_meaning_in_all_coordinates(gaussian, preconditioner
     for sampler, power in ((SGLD(), 1.0), (SGHMC(), 0.5), (HMC(), 1.0)):
         step = accurate_step(sampler, 0.0, tuning.TOLERANCE) / largest**power
         assert np.isclose(tuning.automatic_step(sampler, where, still), step)
-        heated = where.heated(4.0)
-        hot = tuning.automatic_step(sampler, heated, still)
-        assert np.isclose(hot, 4.0**power * step)
-        lengths = tuning.automatic_lengths(sampler, where, step)
-        assert tuning.automatic_lengths(sampler, heated, hot) == lengths
-
-
-@pytest.mark.parametrize("temperature", [1.0, 4.0])
-def test_pilot_of_a_gaussian(gaussian, temperature):
-    where = tuning.geometry(gaussian, find_mode(gaussian)).heated(temperature)
-    draws, steepness = tuning.pilot(gaussian, where, 0)
-    assert np.isclose(steepness, 1.0)
-    whitened = whitening(gaussian.precision / temperature)
-    z = np.linalg.solve(whitened, (draws - where.mode).T)
-    # 128 draws: a variance has an error of sqrt(2 / 128), a mean of sqrt(1 / 128).
-    assert np.abs(z.var(axis=1) - 1).max() < 4 * np.sqrt(2 / 128)
-    assert np.abs(z.mean(axis=1)).max() < 4 * np.sqrt(1 / 128)
-
-
-@pytest.fixture(scope="module")
-def skewed():
-    """Features that are seldom there, and never with the second class."""
-    X = np.kron(np.eye(30), np.ones((20, 1)))
-    y = np.zeros(600)
-    return for_kernels(GLM(Bernoulli(), X, y, np.empty(0), 0.02, False, 1))
-
-
-def exact_moments():
-    """Mean, sd and mean curvature of one coefficient: all are independent, alike."""
-    x = np.linspace(-60, 5, 20_001)
-    log_p = -20 * np.logaddexp(0, x) - 0.01 * x**2
-    p = np.exp(log_p - log_p.max())
-    p /= p.sum()
-    mean = p @ x
-    curvature = 0.02 + 20 * p @ (expit(x) * expit(-x))
-    return mean, np.sqrt(p @ (x - mean) ** 2), curvature
-
-
-def test_pilot_of_a_skewed_posterior(skewed):
-    where = tuning.geometry(skewed, find_mode(skewed))
-    density = tuning._whitened_density(skewed, where)
-    rough = np.random.default_rng(0).standard_normal(30)
-    assert np.linalg.norm(density(rough)[1]) > 1.5 * np.linalg.norm(rough)
-    mean, sd, curvature = exact_moments()
-    draws, steepness = tuning.pilot(skewed, where, 0)
-    # 30 independent coefficients and some 10 effective draws of each.
-    assert abs(draws.mean() - mean) < 4 * sd / np.sqrt(300)
-    assert abs(draws.std() / sd - 1) < 0.15
-    # The largest of 30 averages over 16 draws lies above the mean curvature.
-    at_mode = 1 / where.theta_sd[0] ** 2
-    assert curvature / at_mode < steepness < 3 * curvature / at_mode
-    limit = tuning.step_limit(SGLD(), where, steepness)
-    assert np.isclose(limit, 4.0 / steepness)
-
-
-def test_chain_of_the_pilot_is_exact():
-    # Its acceptance test makes up for steps far too large for the curvature.
-    def density(z):
-        return -0.25 * np.sum(z**4), -(z**3)
-
-    rng = np.random.default_rng(0)
-    chains = [tuning._langevin_chain(density, 3, rng)[100:] for _ in range(30)]
-    squares = np.mean(np.square(chains), axis=(1, 2))
-    expected = 2 * gamma(0.75) / gamma(0.25)  # E z^2 under exp(-z^4 / 4)
-    error = squares.std() / np.sqrt(len(squares))
-    assert abs(squares.mean() - expected) < 4 * error < 0.1 * expected
 
 
 def test_gradient_noise_is_the_variance(gaussian):
-    where = tuning.geometry(gaussian, find_mode(gaussian), "none")
-    draws = tuning.pilot(gaussian, where, 0).draws
+    where = geometry(gaussian, find_mode(gaussian), "none")
+    draws = pilot(gaussian, where, 0).draws
     noise = tuning.gradient_noise(gaussian, Minibatch(10), where, draws, 0)
     covariance = np.cov((gaussian.y @ gaussian.precision).T) * (1 / 10 - 1 / 50)
     exact = np.diag(covariance) / np.diag(gaussian.precision)
@@ -175,8 +110,6 @@ def test_gradient_noise_is_the_variance(gaussian):
     differences = ControlVariate(10, find_mode(gaussian))
     still = tuning.gradient_noise(gaussian, differences, where, draws, 0)
     assert still.max() < 1e-20
-    hot = tuning.gradient_noise(gaussian, Minibatch(10), where.heated(4.0), draws, 0)
-    np.testing.assert_allclose(hot, noise / 4)
 
 
 @pytest.mark.parametrize("power", [1.0, 1.5])  # preferential minibatches gain more
@@ -188,7 +121,7 @@ def test_batch_size_follows_the_noise(power):
             return np.array([0.0, level * 1000**power / size**power * (1 - size / n)])
 
         size = automatic_batch_size(n, sampler, noise_of, steepness)
-        full = accurate_step(sampler, 0.0, tuning.TOLERANCE) / steepness
+        full = tuning.exact_step(sampler, steepness, tuning.TOLERANCE)
         step = accurate_step(sampler, noise_of(size)[1], tuning.TOLERANCE)
         assert size <= MIN_BATCH or 0.5 * full < step < 0.9 * full
         return size
@@ -200,7 +133,7 @@ def test_batch_size_follows_the_noise(power):
 
 
 def test_short_chains_get_larger_steps():
-    where = tuning.Geometry(np.zeros(1), None, 1.0, 1.0, *[np.ones(1)] * 3)
+    where = Region(np.zeros(1), "dense", None, 1.0, 1.0, *[np.ones(1)] * 3)
     noise = np.array([10.0])
     steps = [
         tuning.automatic_step(SGLD(), where, noise, 1.0, n_draws, thin)
@@ -217,14 +150,14 @@ def test_short_chains_get_larger_steps():
 
 
 def test_lengths_follow_the_step():
-    where = tuning.Geometry(np.zeros(1), None, 1.0, 1.0, *[np.ones(1)] * 3)
+    where = Region(np.zeros(1), "dense", None, 1.0, 1.0, *[np.ones(1)] * 3)
     short = tuning.automatic_lengths(SGLD(), where, 1.0)
     long = tuning.automatic_lengths(SGLD(), where, 0.05)
     assert short[0] <= long[0] and short[1] < long[1] <= tuning.MAX_THIN
 
 
 def test_noise_that_a_thermostat_absorbs():
-    where = tuning.Geometry(np.zeros(4), None, 1.0, 1.0, *[np.ones(4)] * 3)
+    where = Region(np.zeros(4), "dense", None, 1.0, 1.0, *[np.ones(4)] * 3)
     alike, uneven = np.full(4, 100.0), np.array([0.0, 0.0, 0.0, 400.0])
     for sampler in (SGNHT(), BADODAB()):
         steps = [
@@ -246,7 +179,7 @@ def test_noise_that_a_thermostat_absorbs():
 
 def test_extremes_of_the_noise_are_those_of_the_curvature():
     ones = np.ones(3)
-    where = tuning.Geometry(np.zeros(3), None, 0.5, 8.0, 2.0 * ones, ones, ones)
+    where = Region(np.zeros(3), "dense", None, 0.5, 8.0, 2.0 * ones, ones, ones)
     noise = tuning._at_largest(where, np.array([9.0, 10.0, 11.0]))
     np.testing.assert_allclose(noise, [9 / 16, 10 / 4, 11])
 

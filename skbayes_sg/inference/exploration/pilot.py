@@ -1,0 +1,173 @@
+"""Typical draws of a posterior, and how steep its log density is where they are.
+
+The Gaussian approximation at the mode serves where the score of its own draws is that
+of a Gaussian. Elsewhere the posterior is skewed, and three short Hamiltonian chains
+replace it. They accept or reject each proposal, so their draws are those of the
+posterior whatever the step. After each chain the coordinates are whitened anew by the
+mean Hessian at the draws: the Hessian at the mode of a skewed posterior may be many
+times too flat or too steep for the places at which a chain spends its time.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigvalsh
+from scipy.special import ndtri
+
+from skbayes_sg.inference.curvature import curvature_matrix
+from skbayes_sg.inference.exploration.region import Region, region_of
+from skbayes_sg.kernels.passes import log_posterior
+from skbayes_sg.kernels.protocol.model import init_work, n_rows, parameter_dtype
+
+PILOT_DRAWS = 128
+PROBES = 16  # draws of the Gaussian at which the score is compared with a Gaussian's
+SKEWED = 0.3  # difference of the scores from which the Gaussian does not serve
+BENT = 1.5  # mean curvature over that at the mode: not even roughly a Gaussian
+WARMUP = 32  # trajectories of each of the first two chains
+FEW_NUMBERS = 2e5  # rows times parameters up to which chains may be longer
+ACCEPTANCE = 0.8
+TURN = 1.5  # leapfrog steps make up to such an angle, a quarter of a full turn
+MAX_LEAPFROG = 16
+
+
+class Pilot(NamedTuple):
+    """Where a chain will be: typical draws, coordinates for them, and steepness."""
+
+    draws: np.ndarray  # (PILOT_DRAWS, d)
+    region: Region
+    steepness: float  # largest curvature at a draw, over the largest mean curvature
+    bend: float  # largest mean curvature there, over that at the mode
+
+    @property
+    def is_skewed(self):
+        """Whether the rows' gradients are far from linear where the draws are."""
+        return self.bend > BENT
+
+    def spread(self, count):
+        """Return `count` of the draws, far apart in their order."""
+        return self.draws[self._apart(count)]
+
+    def parted(self, count):
+        """Return `count` of the draws, far apart in their order, and the others."""
+        chosen = self._apart(count)
+        return self.draws[chosen], np.delete(self.draws, chosen, axis=0)
+
+    def _apart(self, count):
+        return np.linspace(0, len(self.draws) - 1, count).astype(int)
+
+
+def pilot(model, region, seed):
+    """Return typical draws around `region`, and the region as these draws see it.
+
+    Without the whole Hessian the Gaussian has to serve.
+    """
+    rng = np.random.default_rng(seed)
+    d, factor = region.mode.size, region.factor
+    z = rng.standard_normal((PILOT_DRAWS, d))
+    if factor.ndim < 2:
+        return Pilot(region.mode + z * factor, region, 1.0, 1.0)
+    density = whitened_density(model, region.mode, factor)
+    if difference_of_scores(density, d, rng) <= SKEWED:
+        return Pilot(region.mode + z @ factor.T, region, 1.0, 1.0)
+    return _exact_pilot(model, region, rng)
+
+
+def difference_of_scores(density, d, rng):
+    """Return how much the score at Gaussian draws differs from a Gaussian's.
+
+    The largest root mean square over all coordinates, in posterior standard deviations.
+    A difference that all draws have in common only moves the center. The draws are a
+    Latin hypercube: each coordinate takes small and large values of both signs.
+    """
+    levels = ndtri((np.arange(PROBES) + 0.5) / PROBES)
+    z = rng.permuted(np.tile(levels, (d, 1)), axis=1).T
+    with np.errstate(over="ignore", invalid="ignore"):
+        difference = np.array([density(u)[1] + u for u in z])
+        size = difference.std(axis=0).max()
+    return size if np.isfinite(size) else np.inf
+
+
+def whitened_density(model, center, factor):
+    """Return a function of z: log p and its gradient at center + F z."""
+    dtype, work = parameter_dtype(model), init_work(model)
+    g = np.empty(center.size, dtype)
+
+    def density(z):
+        theta = center + factor @ z
+        value = log_posterior(model, work, theta.astype(dtype), g)
+        return value, factor.T @ g.astype(np.float64)
+
+    return density
+
+
+def _exact_pilot(model, region, rng):
+    mode = region.mode
+    n_hessians, each = 16, 1
+    if n_rows(model) * mode.size <= FEW_NUMBERS:
+        n_hessians, each = 64, 4
+    theta, factor, step = mode, region.factor, 0.5
+    for n_draws in (WARMUP, WARMUP, PILOT_DRAWS):
+        density = whitened_density(model, theta, factor)
+        z, step = hamiltonian_chain(density, mode.size, each * n_draws, rng, step)
+        draws = theta + z @ factor.T
+        late, count = draws, n_hessians
+        if n_draws == WARMUP:  # the first half is still on its way from the mode
+            late, count = draws[len(draws) // 2 :], n_hessians // 2
+        chosen = late[np.linspace(0, len(late) - 1, count).astype(int)]
+        matrices = [curvature_matrix(model, one) for one in chosen]
+        mean = np.mean(matrices, axis=0)
+        found = region_of(mode, mean, region.preconditioner, parameter_dtype(model))
+        theta, factor = draws[-1], found.factor
+    draws = draws[each - 1 :: each]
+    found = found.seen_by(draws)
+    unit = found.unit
+    largest = max(eigvalsh(unit.T @ one @ unit)[-1] for one in matrices)
+    steepness = max(1.0, largest / found.largest)
+    at_mode = region.factor.T @ mean @ region.factor
+    return Pilot(draws, found, steepness, eigvalsh(at_mode)[-1])
+
+
+def hamiltonian_chain(density, d, n_trajectories, rng, step):
+    """Return the states of an adaptive HMC chain from zero, and its last step size.
+
+    Parameters
+    ----------
+    density : callable
+        Returns log p and its gradient, (d,).
+    d, n_trajectories : int
+        Dimension, and number of states to return.
+    rng : numpy.random.Generator
+        Source of randomness.
+    step : float
+        Leapfrog step to begin with. It is adapted in the first half of the chain.
+
+    Returns
+    -------
+    states : ndarray of shape (n_trajectories, d)
+        The state after each trajectory.
+    step : float
+        The adapted step.
+    """
+    z, (value, g) = np.zeros(d), density(np.zeros(d))
+    states = np.empty((n_trajectories, d))
+    for t in range(n_trajectories):
+        eps = step * rng.uniform(0.8, 1.2)
+        n_leapfrog = rng.integers(1, 1 + min(MAX_LEAPFROG, math.ceil(TURN / step)))
+        rho = rng.standard_normal(d)
+        new, new_value, new_g, energy = z, value, g, value - 0.5 * rho @ rho
+        with np.errstate(over="ignore", invalid="ignore"):
+            for _ in range(n_leapfrog):
+                rho = rho + 0.5 * eps * new_g
+                new = new + eps * rho
+                new_value, new_g = density(new)
+                rho = rho + 0.5 * eps * new_g
+            change = new_value - 0.5 * rho @ rho - energy
+        acceptance = math.exp(min(0.0, change)) if np.isfinite(change) else 0.0
+        if rng.random() < acceptance:
+            z, value, g = new, new_value, new_g
+        if 2 * t < n_trajectories:  # Robbins-Monro
+            step *= math.exp(2.0 * (acceptance - ACCEPTANCE) / math.sqrt(t + 4))
+            step = min(step, TURN)
+        states[t] = z
+    return states, step
