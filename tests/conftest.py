@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skbayes_sg.inference import running
+from skbayes_sg.base import _sampling
+from skbayes_sg.inference import monitoring, running
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +24,13 @@ def data_dir(pytestconfig):
 def rng():
     """Return a generator with the same seed in every test."""
     return np.random.default_rng(20240917)
+
+
+@pytest.fixture
+def without_mixing_warnings(monkeypatch):
+    """Let fits be silent about chains that a test makes short or bad on purpose."""
+    nothing = monitoring.Mixing(None, None)
+    monkeypatch.setattr(_sampling, "look_at", lambda model, draws: nothing)
 
 
 class Killed(BaseException):

@@ -215,7 +215,8 @@ def _run(fit, job, seed, attempt=0):
         draws, info, interrupt = error.draws, error.info, error
     if settings.keep == "draws":
         check_draws(found.model, draws[:, -1:], found.step_size)
-        if found.center is not None:
+        # Of steps that the user has set, `fit` warns.
+        if found.center is not None and settings.step_size == "auto":
             check_escape(draws, found.center, found.theta_sd, found.step_size)
     return fit._replace(draws=draws, info=info, interrupt=interrupt)
 

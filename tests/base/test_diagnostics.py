@@ -39,6 +39,8 @@ from skbayes_sg.kernels.samplers import SGLD
 from skbayes_sg.metrics import kernel_stein_discrepancy
 from tests.targets import NoisyFull
 
+pytestmark = pytest.mark.usefixtures("without_mixing_warnings")
+
 X, Y = make_logistic(500, 3, random_state=0)
 NAMES = ["x0", "x1", "x2", "intercept"]
 

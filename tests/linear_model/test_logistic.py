@@ -27,6 +27,8 @@ from skbayes_sg.kernels.gradients import GRADIENTS
 from skbayes_sg.kernels.samplers import SAMPLERS, SGLD, LeimkuhlerMatthews
 from tests.references.load import reference
 
+pytestmark = pytest.mark.usefixtures("without_mixing_warnings")
+
 
 @pytest.fixture(scope="module")
 def binary():
