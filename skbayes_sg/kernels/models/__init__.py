@@ -5,6 +5,10 @@ import skbayes_sg.kernels.models.glm_passes  # noqa: F401  registers operations 
 import skbayes_sg.kernels.models.glm_rows  # noqa: F401  registers operations of GLM
 import skbayes_sg.kernels.models.matrix_factorization_conditionals  # noqa: F401
 import skbayes_sg.kernels.models.matrix_factorization_draws  # noqa: F401
+from skbayes_sg.kernels.models.dirichlet import (
+    DirichletMultinomial,
+    ExpandedDirichlet,
+)
 from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import GLM
 from skbayes_sg.kernels.models.matrix_factorization import (
@@ -13,12 +17,17 @@ from skbayes_sg.kernels.models.matrix_factorization import (
     RowPrior,
 )
 from skbayes_sg.kernels.models.mlp import MLP
+from skbayes_sg.kernels.models.transformed import Transformed, mirrored
 
 __all__ = [
+    "DirichletMultinomial",
+    "ExpandedDirichlet",
     "GLM",
     "GaussianMean",
     "MLP",
     "MatrixFactorization",
     "RatingNoise",
     "RowPrior",
+    "Transformed",
+    "mirrored",
 ]
