@@ -42,7 +42,10 @@ LAYERS = {
     f"{KERNELS}.numerics": (*GENERIC, "llvmlite", f"{KERNELS}.numerics"),
     f"{KERNELS}.numerics.blas": ("threadpoolctl",),
     f"{KERNELS}.protocol": (*GENERIC, *kernels("numerics.vectors", "protocol")),
-    f"{KERNELS}.capabilities": (*GENERIC, *kernels("protocol", "capabilities")),
+    f"{KERNELS}.capabilities": (
+        *GENERIC,
+        *kernels("numerics.vectors", "protocol", "capabilities"),
+    ),
     f"{KERNELS}.likelihoods": (*GENERIC, *kernels("numerics", "likelihoods")),
     f"{KERNELS}.maps": (*PROTOCOL, f"{KERNELS}.maps"),
     f"{KERNELS}.regions": PROTOCOL,

@@ -17,6 +17,7 @@ from skbayes_sg.kernels.models.matrix_factorization import (
     RowPrior,
 )
 from skbayes_sg.kernels.models.mlp import MLP
+from skbayes_sg.kernels.models.proximal import Proximal
 from skbayes_sg.kernels.models.transformed import Transformed, mirrored
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "GaussianMean",
     "MLP",
     "MatrixFactorization",
+    "Proximal",
     "RatingNoise",
     "RowPrior",
     "Transformed",

@@ -28,6 +28,7 @@ from skbayes_sg.kernels.protocol.model import (
     log_prior,
     n_parameters,
     n_rows,
+    needs_refresh,
     record,
 )
 
@@ -171,6 +172,11 @@ def _(model, i):
 @block_width.register(ExpandedDirichlet)
 def _(model):
     return 1
+
+
+@needs_refresh.register(ExpandedDirichlet)
+def _(model, t):
+    return False
 
 
 @record.register(ExpandedDirichlet)
