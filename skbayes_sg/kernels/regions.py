@@ -15,6 +15,7 @@ from skbayes_sg.kernels.capabilities.regions import (
     reflect_at_tangent,
     reflects_by_default,
 )
+from skbayes_sg.kernels.numerics.vectors import copy_to
 
 
 class Box(NamedTuple):
@@ -70,7 +71,10 @@ def _(region, theta, out):
     square = 0.0
     for j in range(theta.size):
         square += (theta[j] - region.center[j]) ** 2
-    shrink = min(1.0, region.radius / math.sqrt(max(square, 1e-300)))
+    if square <= region.radius**2:
+        copy_to(theta, out)
+        return
+    shrink = region.radius / math.sqrt(square)
     for j in range(theta.size):
         out[j] = region.center[j] + shrink * (theta[j] - region.center[j])
 

@@ -25,13 +25,15 @@ def reflect(region, theta, momentum, buffer):
 def reflect_at_tangent(region, theta, momentum, buffer):
     """Do what `reflect` does by default."""
     project(region, theta, buffer)
-    length, along = 0.0, 0.0
+    length, along, size = 0.0, 0.0, 0.0
     for j in range(theta.size):
+        size += theta[j] * theta[j]
         buffer[j] -= theta[j]  # P theta - theta, an inward normal
         length += buffer[j] * buffer[j]
         along += buffer[j] * momentum[j]
-    if length == 0.0:
-        return
+    rounding = 1e-12 if theta.itemsize == 8 else 1e-5
+    if length <= rounding * rounding * (size + 1e-100):
+        return  # inside, but for the rounding of the projection
     for j in range(theta.size):
         theta[j] += 2.0 * buffer[j]
         momentum[j] -= 2.0 * along / length * buffer[j]
