@@ -38,11 +38,7 @@ def toy(counts, kind=ExpandedDirichlet):
 def draw(sampler, counts, h, batch_size=None, kind=ExpandedDirichlet, **options):
     """Return draws about as far apart as the sampler forgets, (n_draws, K)."""
     batch_size = batch_size or counts.sum()
-    options = {
-        "n_draws": 20_000,
-        "thin": max(1, round(4 / h)),
-        "burn_in": 200,
-    } | options
+    lengths = {"n_draws": 20_000, "thin": max(1, round(4 / h)), "burn_in": 200}
     return sample(
         toy(counts, kind),
         sampler,
