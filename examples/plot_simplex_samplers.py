@@ -26,7 +26,7 @@ from skbayes_sg.kernels.models import (
     ExpandedDirichlet,
     mirrored,
 )
-from skbayes_sg.kernels.samplers import SCIR, ConstantMassCIR, ExpandedMean, SGLD
+from skbayes_sg.kernels.samplers import SCIR, SGLD, ConstantMassCIR, ExpandedMean
 
 SHAPE, N_DRAWS = 0.1, 1000
 COUNTS = {
@@ -40,7 +40,10 @@ def distance(draws, counts):
     b = counts + SHAPE
     laws = [stats.beta(shape, b.sum() - shape) for shape in b]
     return np.mean(
-        [stats.kstest(x, law.cdf).statistic for x, law in zip(draws.T, laws)]
+        [
+            stats.kstest(x, law.cdf).statistic
+            for x, law in zip(draws.T, laws, strict=True)
+        ]
     )
 
 
@@ -77,7 +80,7 @@ SAMPLERS = {
 SIZES = [1, 10, 100, 1000]
 rng = np.random.default_rng(0)
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained", sharey=True)
-for ax, (kind, counts) in zip(axes, COUNTS.items()):
+for ax, (kind, counts) in zip(axes, COUNTS.items(), strict=True):
     for name, (_, steps) in SAMPLERS.items():
         best = []
         for size in SIZES:
@@ -92,7 +95,8 @@ for ax, (kind, counts) in zip(axes, COUNTS.items()):
         for n in SIZES
     ]
     found = [
-        distance(run("SCIR", counts, n, h), counts) for n, h in zip(SIZES, automatic)
+        distance(run("SCIR", counts, n, h), counts)
+        for n, h in zip(SIZES, automatic, strict=True)
     ]
     ax.plot(SIZES, found, "kx", label="SCIR, automatic step")
     exact = distance(rng.dirichlet(counts + SHAPE, N_DRAWS), counts)

@@ -16,6 +16,7 @@ from skbayes_sg.kernels.capabilities.curvature import (
 from skbayes_sg.kernels.data.minibatch import fill_rows, row_buffer
 from skbayes_sg.kernels.generic import entry_point, helper, implements, python_op
 from skbayes_sg.kernels.protocol.model import (
+    add_gradient,
     add_prior_gradient,
     add_value_and_gradient,
     log_likelihood,

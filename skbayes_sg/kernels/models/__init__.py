@@ -16,9 +16,10 @@ from skbayes_sg.kernels.models.matrix_factorization import (
     RatingNoise,
     RowPrior,
 )
+from skbayes_sg.kernels.models.mirrored import mirrored
 from skbayes_sg.kernels.models.mlp import MLP
 from skbayes_sg.kernels.models.proximal import Proximal
-from skbayes_sg.kernels.models.transformed import Transformed, mirrored
+from skbayes_sg.kernels.models.transformed import Transformed
 
 __all__ = [
     "DirichletMultinomial",
