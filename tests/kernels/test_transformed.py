@@ -113,6 +113,7 @@ def test_capabilities_are_those_of_the_model_inside():
     assert implements(refresh, network) and not implements(work_at, network)
 
 
+@pytest.mark.long
 def test_no_constraint_changes_nothing():
     """Hyperparameters that are drawn after each step included."""
     network = small_model("network")._replace(learns_precision=True)
@@ -195,6 +196,7 @@ def test_gamma_and_beta_laws():
     check_moments(*law_of(four_maps()))
 
 
+@pytest.mark.long
 def test_a_forgotten_jacobian_is_rejected():
     with pytest.raises(AssertionError):
         check_moments(*law_of(Forgetful(four_maps())))
