@@ -2,7 +2,8 @@
 
 estimators -> base -> inference -> kernels.engine -> kernels.protocol -> kernels.generic
 kernels.{samplers, gradients, models}
-    -> kernels.{protocol, capabilities, likelihoods, data, numerics, passes}
+    -> kernels.{protocol, capabilities, likelihoods, maps, regions, data, numerics,
+       passes}
 """
 
 import ast
@@ -28,7 +29,7 @@ def rooms(*names):
 
 GENERIC = (*COMPILED, *kernels("generic", "separate"))
 PROTOCOL = (*GENERIC, *kernels("numerics", "protocol", "capabilities"))
-SHARED = (*PROTOCOL, *kernels("data", "likelihoods", "passes"))
+SHARED = (*PROTOCOL, *kernels("data", "likelihoods", "maps", "regions", "passes"))
 AXES = kernels("samplers", "gradients", "models")
 ESTIMATORS = (*NUMERIC, "sklearn", *rooms("base", "utils", "metrics"))
 
@@ -41,8 +42,13 @@ LAYERS = {
     f"{KERNELS}.numerics": (*GENERIC, "llvmlite", f"{KERNELS}.numerics"),
     f"{KERNELS}.numerics.blas": ("threadpoolctl",),
     f"{KERNELS}.protocol": (*GENERIC, *kernels("numerics.vectors", "protocol")),
-    f"{KERNELS}.capabilities": (*GENERIC, *kernels("protocol", "capabilities")),
+    f"{KERNELS}.capabilities": (
+        *GENERIC,
+        *kernels("numerics.vectors", "protocol", "capabilities"),
+    ),
     f"{KERNELS}.likelihoods": (*GENERIC, *kernels("numerics", "likelihoods")),
+    f"{KERNELS}.maps": (*PROTOCOL, f"{KERNELS}.maps"),
+    f"{KERNELS}.regions": PROTOCOL,
     f"{KERNELS}.data": (*GENERIC, *kernels("numerics", "data")),
     f"{KERNELS}.data.prefetch": ("numba", "llvmlite"),
     f"{KERNELS}.data.matrices": (*GENERIC, "scipy", f"{KERNELS}.data"),

@@ -5,16 +5,22 @@ import math
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from skbayes_sg.kernels.capabilities.curvature import add_prior_hessian_diagonal
 from skbayes_sg.kernels.numerics.blas import one_blas_thread
-from skbayes_sg.kernels.passes import hessian, hessian_diagonal, log_posterior
+from skbayes_sg.kernels.passes import (
+    hessian,
+    hessian_diagonal,
+    log_posterior,
+    prior_hessian,
+    prior_hessian_diagonal,
+)
 from skbayes_sg.kernels.protocol.model import init_work, parameter_dtype
 
 
 def curvature_diagonal(model, theta):
     """Return the diagonal of the Hessian at `theta`, (d,)."""
     work, theta = init_work(model), theta.astype(parameter_dtype(model))
-    out = _prior_diagonal(model, work, theta)
+    out = np.zeros(theta.size)
+    prior_hessian_diagonal(model, work, theta, out)
     hessian_diagonal(model, work, theta, out)
     return out
 
@@ -22,7 +28,8 @@ def curvature_diagonal(model, theta):
 def curvature_matrix(model, theta):
     """Return the Hessian at `theta`, (d, d)."""
     work, theta = init_work(model), theta.astype(parameter_dtype(model))
-    out = np.diag(_prior_diagonal(model, work, theta))
+    out = np.zeros((theta.size, theta.size))
+    prior_hessian(model, work, theta, out)
     with one_blas_thread():  # the products are small
         hessian(model, work, theta, out)
     return out
@@ -64,9 +71,3 @@ def largest_curvature(model, theta, unit, n_iter=30):
             break
         v = np.ldexp(product, -math.frexp(size)[1])  # powers of two round nothing
     return 1.05 * value  # power iteration approaches from below
-
-
-def _prior_diagonal(model, work, theta):
-    out = np.zeros(theta.size)
-    add_prior_hessian_diagonal(model, work, theta, out)
-    return out

@@ -30,13 +30,15 @@ from skbayes_sg.kernels.schedules import Polynomial
 
 THINNING = 16  # rows for each one of the thinned data on which the search begins
 MIN_ROWS = 32  # of thinned data, for each parameter
+MAX_SMALL = 64  # parameters up to which Hessians cost little, whatever the model
 
 
 def find_mode(model, start=None, *, n_iter=10_000, random_state=None):
     """Return a mode of the posterior, (n_parameters,), in the model's dtype.
 
     L-BFGS where the log posterior is concave, without a `start` from the mode of fewer
-    rows; Adam on minibatches, `n_iter` steps, for all other models.
+    rows, and for models of up to `MAX_SMALL` parameters, where it finds the mode that
+    `start`, zero by default, leads to. Adam on minibatches, `n_iter` steps, for others.
     """
     model, d = for_kernels(model), n_parameters(model)
     if is_log_concave(model):
@@ -45,6 +47,8 @@ def find_mode(model, start=None, *, n_iter=10_000, random_state=None):
             start = find_mode(thinned(model, THINNING))
         return lbfgs(model, np.zeros(d) if start is None else start)
     start = np.zeros(d) if start is None else start
+    if d <= MAX_SMALL:
+        return lbfgs(model, start)
     return adam(model, start, n_iter=n_iter, random_state=random_state)
 
 
@@ -58,8 +62,10 @@ def lbfgs(model, start, max_dense=1024, n_rounds=20):
     g = np.empty(d, dtype)
     mode, dense = start.astype(np.float64), d <= max_dense
     for _ in range(n_rounds):
-        if dense:
+        if dense and is_log_concave(model):
             factor = whitening(curvature_matrix(model, mode))
+        elif dense:
+            factor = _any_whitening(curvature_matrix(model, mode))
         else:
             factor = scipy.sparse.diags(1.0 / np.sqrt(curvature_diagonal(model, mode)))
 
@@ -79,6 +85,17 @@ def lbfgs(model, start, max_dense=1024, n_rounds=20):
         if np.abs(result.jac).max() <= 1e-3 or not result.x.any():
             break
     return mode.astype(dtype)
+
+
+def _any_whitening(matrix):
+    """Return L with L L' the inverse of a Hessian's absolute value, (d, d).
+
+    Away from a mode the Hessian may have negative eigenvalues, whose directions need a
+    scale too (Dauphin et al., 2014).
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    sizes = np.maximum(np.abs(values), 1e-10 * np.abs(values).max())
+    return vectors / np.sqrt(np.maximum(sizes, np.finfo(float).tiny))
 
 
 def adam(model, start, n_iter, step_size=0.01, batch_size=500, random_state=None):

@@ -11,6 +11,7 @@ from skbayes_sg.kernels.capabilities.metrics import pull_back_diagonal, pull_bac
 from skbayes_sg.kernels.capabilities.theta_blocks import part_of
 from skbayes_sg.kernels.numerics.vectors import copy_to
 from skbayes_sg.kernels.protocol.coordinates import (
+    is_identity,
     position_scale,
     pull_back,
     pull_back_rows,
@@ -48,6 +49,11 @@ def _(coordinates, position, out):
 @pull_back.register(Identity)
 def _(coordinates, g, out):
     copy_to(g, out)
+
+
+@is_identity.register(Identity)
+def _(coordinates):
+    return True
 
 
 @to_theta.register(Diagonal)

@@ -191,9 +191,21 @@ def for_kernels(component):
     return component._replace(**fields)
 
 
+@functools.singledispatch
+def wrapped_by(component):
+    """Return what `component` wraps, None for all but wrappers."""
+    return None
+
+
 def implements(op, component):
-    """Whether `component` has its own implementation of `op`."""
-    return op.dispatch(type(component)) is not op.dispatch(object)
+    """Whether `component` has its own implementation of `op`.
+
+    A wrapper that passes `op` on has it where the component inside has it.
+    """
+    if op.dispatch(type(component)) is op.dispatch(object):
+        return False
+    inner = wrapped_by(component)
+    return inner is None or implements(op, inner)
 
 
 def missing(op, component):

@@ -16,3 +16,29 @@ def gain_and_loss(model, work, theta, block, rng, gain, loss):
     They may be estimates, from a minibatch that the model draws with `rng`.
     """
     raise NotImplementedError
+
+
+@kernel_op
+def positive_prior(model, work, shape, rate):
+    """Write shapes and rates of the Gamma priors of all of theta to (d,) arrays."""
+    raise NotImplementedError
+
+
+@kernel_op
+def add_gain_and_loss(model, work, theta, idx, scale, gain, loss):
+    """Add scale * what the rows in `idx` add to shapes and rates to (d,) arrays.
+
+    Gains are (expected) counts. Where theta / sum(theta) are probabilities, there are
+    gains alone: the law of the sum is then the prior's, and the probabilities have
+    their own posterior.
+    """
+    raise NotImplementedError
+
+
+@kernel_op
+def n_simplexes(model):
+    """Return how many simplexes theta consists of, one after the other, of equal size.
+
+    For models of probabilities; one by default.
+    """
+    return 1

@@ -5,6 +5,10 @@ import skbayes_sg.kernels.models.glm_passes  # noqa: F401  registers operations 
 import skbayes_sg.kernels.models.glm_rows  # noqa: F401  registers operations of GLM
 import skbayes_sg.kernels.models.matrix_factorization_conditionals  # noqa: F401
 import skbayes_sg.kernels.models.matrix_factorization_draws  # noqa: F401
+from skbayes_sg.kernels.models.dirichlet import (
+    DirichletMultinomial,
+    ExpandedDirichlet,
+)
 from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import GLM
 from skbayes_sg.kernels.models.matrix_factorization import (
@@ -12,13 +16,21 @@ from skbayes_sg.kernels.models.matrix_factorization import (
     RatingNoise,
     RowPrior,
 )
+from skbayes_sg.kernels.models.mirrored import mirrored
 from skbayes_sg.kernels.models.mlp import MLP
+from skbayes_sg.kernels.models.proximal import Proximal
+from skbayes_sg.kernels.models.transformed import Transformed
 
 __all__ = [
+    "DirichletMultinomial",
+    "ExpandedDirichlet",
     "GLM",
     "GaussianMean",
     "MLP",
     "MatrixFactorization",
+    "Proximal",
     "RatingNoise",
     "RowPrior",
+    "Transformed",
+    "mirrored",
 ]

@@ -18,13 +18,21 @@ MANY = 1e8  # mean of a Poisson law that is drawn as a rounded Gaussian
 
 
 @helper
+def draw_log_gamma(shape, rng):
+    """Return the log of a draw of Gamma(shape, rate 1), however small the shape."""
+    if shape >= 0.1:
+        return math.log(max(rng.standard_gamma(shape), TINY))
+    # log Gamma(a) = log Gamma(a + 1) + log(U) / a
+    log_value = math.log(rng.standard_gamma(shape + 1.0))
+    return log_value + math.log(1.0 - rng.random()) / shape
+
+
+@helper
 def draw_gamma(shape, rng):
     """Return a draw of Gamma(shape, rate 1), never zero however small the shape."""
     if shape >= 0.1:
         return max(rng.standard_gamma(shape), TINY)
-    # log Gamma(a) = log Gamma(a + 1) + log(U) / a
-    log_value = math.log(rng.standard_gamma(shape + 1.0))
-    log_value += math.log(1.0 - rng.random()) / shape
+    log_value = draw_log_gamma(shape, rng)
     return math.exp(log_value) if log_value > -690.0 else TINY
 
 

@@ -39,3 +39,9 @@ def to_position(coordinates, theta):
 def position_scale(coordinates, theta_scale):
     """Return the sds of the position where those of theta are `theta_scale`."""
     raise missing(position_scale, coordinates)
+
+
+@python_op
+def is_identity(coordinates):
+    """Whether the position is theta itself."""
+    return False

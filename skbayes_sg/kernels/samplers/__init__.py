@@ -2,6 +2,11 @@
 
 from skbayes_sg.kernels.samplers.badodab import BADODAB
 from skbayes_sg.kernels.samplers.baoab import BAOAB
+from skbayes_sg.kernels.samplers.bounded import Projected, Reflected, bounded
+from skbayes_sg.kernels.samplers.cir import SCIR
+from skbayes_sg.kernels.samplers.constant_mass import ConstantMassCIR
+from skbayes_sg.kernels.samplers.expanded_mean import ExpandedMean
+from skbayes_sg.kernels.samplers.frozen_cir import FrozenCIR
 from skbayes_sg.kernels.samplers.hmc import HMC
 from skbayes_sg.kernels.samplers.lazy_langevin import LazyLangevin
 from skbayes_sg.kernels.samplers.leimkuhler_matthews import LeimkuhlerMatthews
@@ -15,7 +20,8 @@ from skbayes_sg.kernels.samplers.sgrhmc import SGRHMC
 from skbayes_sg.kernels.samplers.sgrld import SGRLD
 from skbayes_sg.kernels.samplers.sgrld_dense import DenseSGRLD
 
-# `LazyLangevin` is not listed: it needs a model whose rows touch few parameters each.
+# Not listed: `LazyLangevin` needs a model whose rows touch few parameters each, and
+# the samplers of bounded, positive or simplex parameters need models of such.
 SAMPLERS = {
     "sgld": SGLD,
     "sgld-lm": LeimkuhlerMatthews,
@@ -35,10 +41,16 @@ SAMPLERS = {
 __all__ = [
     "BADODAB",
     "BAOAB",
+    "ConstantMassCIR",
+    "ExpandedMean",
+    "FrozenCIR",
     "HMC",
     "MALA",
     "PSGLD",
+    "Projected",
+    "Reflected",
     "SAMPLERS",
+    "SCIR",
     "SGHMC",
     "SGLD",
     "SGNHT",
@@ -48,4 +60,5 @@ __all__ = [
     "LazyLangevin",
     "LeimkuhlerMatthews",
     "Recipe",
+    "bounded",
 ]

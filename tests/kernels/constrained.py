@@ -1,0 +1,199 @@
+"""Constrained targets with known posteriors, and what is asked of their draws."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from skbayes_sg.kernels.capabilities.local_variables import draw_local
+from skbayes_sg.kernels.capabilities.positive_blocks import (
+    add_gain_and_loss,
+    positive_prior,
+)
+from skbayes_sg.kernels.protocol.model import (
+    add_gradient,
+    add_prior_gradient,
+    init_work,
+    log_likelihood,
+    log_prior,
+    n_parameters,
+    n_rows,
+)
+from tests.targets import batch_means
+
+
+class Shapes(NamedTuple):
+    """Independent densities theta^(a - 1) exp(-c theta) (1 - theta)^(b - 1).
+
+    Gamma(a, rate c) where b = 1, Beta(a, b) where c = 0; one row, which says nothing.
+    """
+
+    a: np.ndarray  # (d,)
+    b: np.ndarray  # (d,)
+    c: np.ndarray  # (d,)
+
+
+@n_parameters.register(Shapes)
+def _(model):
+    return model.a.size
+
+
+@n_rows.register(Shapes)
+def _(model):
+    return 1
+
+
+@add_gradient.register(Shapes)
+def _(model, work, theta, idx, scale, out):
+    pass
+
+
+@log_likelihood.register(Shapes)
+def _(model, work, theta, idx):
+    return 0.0
+
+
+@add_prior_gradient.register(Shapes)
+def _(model, work, theta, out):
+    for j in range(theta.size):
+        out[j] += (model.a[j] - 1.0) / theta[j] - model.c[j]
+        if model.b[j] != 1.0:
+            out[j] -= (model.b[j] - 1.0) / (1.0 - theta[j])
+
+
+@log_prior.register(Shapes)
+def _(model, work, theta):
+    value = 0.0
+    for j in range(theta.size):
+        value += (model.a[j] - 1.0) * math.log(theta[j]) - model.c[j] * theta[j]
+        if model.b[j] != 1.0:
+            value += (model.b[j] - 1.0) * math.log(1.0 - theta[j])
+    return value
+
+
+class InverseWishart(NamedTuple):
+    """A 2 x 2 covariance matrix, theta its four numbers."""
+
+    dof: float
+    scale: np.ndarray  # (2, 2)
+
+
+@n_parameters.register(InverseWishart)
+def _(model):
+    return 4
+
+
+@n_rows.register(InverseWishart)
+def _(model):
+    return 1
+
+
+@add_gradient.register(InverseWishart)
+def _(model, work, theta, idx, scale, out):
+    pass
+
+
+@log_likelihood.register(InverseWishart)
+def _(model, work, theta, idx):
+    return 0.0
+
+
+@log_prior.register(InverseWishart)
+def _(model, work, theta):
+    a, b, c, d = theta
+    p, q, r, s = model.scale.ravel()
+    det = a * d - b * c
+    trace = (p * d - q * c - r * b + s * a) / det
+    return -0.5 * (model.dof + 3.0) * math.log(det) - 0.5 * trace
+
+
+@add_prior_gradient.register(InverseWishart)
+def _(model, work, theta, out):
+    a, b, c, d = theta
+    p, q, r, s = model.scale.ravel()
+    det = a * d - b * c
+    trace = (p * d - q * c - r * b + s * a) / det
+    power = 0.5 * (trace - model.dof - 3.0) / det  # of the determinant
+    out[0] += power * d - 0.5 * s / det
+    out[1] += -power * c + 0.5 * r / det
+    out[2] += -power * b + 0.5 * q / det
+    out[3] += power * a - 0.5 * p / det
+
+
+class Mixture(NamedTuple):
+    """Rows of unknown component; theta are the components' weights, unnormalized."""
+
+    density: np.ndarray  # (N, K) of each row in each component
+    shape: np.ndarray  # (K,) of the prior
+
+
+class MixtureWork(NamedTuple):
+    """The component of each row."""
+
+    component: np.ndarray  # (N,)
+
+
+@init_work.register(Mixture)
+def _(model):
+    return MixtureWork(np.zeros(model.density.shape[0], np.int64))
+
+
+@n_parameters.register(Mixture)
+def _(model):
+    return model.shape.size
+
+
+@n_rows.register(Mixture)
+def _(model):
+    return model.density.shape[0]
+
+
+@draw_local.register(Mixture)
+def _(model, work, theta, idx, rng):
+    for i in idx:
+        total = 0.0
+        for k in range(theta.size):
+            total += theta[k] * model.density[i, k]
+        left, k = rng.random() * total, 0
+        while k < theta.size - 1 and left > theta[k] * model.density[i, k]:
+            left -= theta[k] * model.density[i, k]
+            k += 1
+        work.component[i] = k
+
+
+@add_gain_and_loss.register(Mixture)
+def _(model, work, theta, idx, scale, gain, loss):
+    for i in idx:
+        gain[work.component[i]] += scale
+
+
+@positive_prior.register(Mixture)
+def _(model, work, shape, rate):
+    for k in range(shape.size):
+        shape[k] = model.shape[k]
+        rate[k] = 1.0
+
+
+@add_gradient.register(Mixture)
+def _(model, work, theta, idx, scale, out):
+    pass
+
+
+@add_prior_gradient.register(Mixture)
+def _(model, work, theta, out):
+    pass
+
+
+def check_moments(draws, laws, tolerance=0.0):
+    """Assert mean and variance of each coordinate, frozen scipy laws, within 4 MCSE."""
+    for x, law in zip(draws.T, laws, strict=True):
+        for values, expected in ((x, law.mean()), ((x - law.mean()) ** 2, law.var())):
+            average, error = batch_means(values)
+            assert error < 0.05 * abs(expected), "too few draws"
+            assert abs(average - expected) < 4 * error + tolerance * abs(expected)
+
+
+def beta_marginals(shapes):
+    """Return the laws of the parts of a Dirichlet."""
+    return [stats.beta(b, np.sum(shapes) - b) for b in shapes]

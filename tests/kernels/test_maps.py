@@ -1,0 +1,131 @@
+"""Every map: pulled-back gradients, Jacobians and inverses, all by differences."""
+
+import numpy as np
+import pytest
+
+from skbayes_sg.kernels.capabilities.maps import (
+    add_pulled_back,
+    constrain,
+    is_affine,
+    log_jacobian,
+    n_constrained,
+    n_free,
+    unconstrain,
+)
+from skbayes_sg.kernels.maps import (
+    AdditiveLogRatio,
+    CholeskyCovariance,
+    Correlation,
+    Exp,
+    Interval,
+    Ordered,
+    Real,
+    Repeated,
+    Softplus,
+    StickBreaking,
+    Tanh,
+    joined,
+)
+
+STEP = 1e-5
+# Each map, and which of its constrained numbers are free.
+MAPS = {
+    "real": (Real(2), [0, 1]),
+    "exp": (Exp(2), [0, 1]),
+    "softplus": (Softplus(2), [0, 1]),
+    "interval": (Interval(np.array([-1.0, 2.0]), np.array([1.0, 7.0])), [0, 1]),
+    "tanh": (Tanh(2), [0, 1]),
+    "log ratio": (AdditiveLogRatio(4), [0, 1, 2]),
+    "stick breaking": (StickBreaking(4), [0, 1, 2]),
+    "ordered": (Ordered(3), [0, 1, 2]),
+    "covariance": (CholeskyCovariance(3), [0, 3, 4, 6, 7, 8]),
+    "correlation": (Correlation(4), [4, 8, 9, 12, 13, 14]),
+    "joined": (joined(Real(1), AdditiveLogRatio(3), Exp(2)), [0, 1, 2, 4, 5]),
+    "repeated": (Repeated(AdditiveLogRatio(3), 2), [0, 1, 3, 4]),
+}
+
+
+def image(map_, u):
+    x = np.zeros(n_constrained(map_))
+    constrain(map_, u, x)
+    return x
+
+
+def differences(function, u):
+    steps = STEP * np.eye(u.size)
+    return np.array([(function(u + e) - function(u - e)) / (2 * STEP) for e in steps])
+
+
+def pulled_back(map_, u, g, share):
+    out = np.zeros(u.size)
+    add_pulled_back(map_, u, image(map_, u), g, share, out)
+    return out
+
+
+def check_map(map_, free, u):
+    """Assert all that a map has to satisfy at u."""
+    x, g = image(map_, u), np.random.default_rng(1).normal(size=n_constrained(map_))
+    jacobian = differences(lambda v: image(map_, v), u)
+    np.testing.assert_allclose(
+        pulled_back(map_, u, g, 0.0), jacobian @ g, rtol=1e-7, atol=1e-8
+    )
+    volume = np.linalg.slogdet(jacobian[:, free])[1]
+    np.testing.assert_allclose(log_jacobian(map_, u, x), volume, rtol=1e-8, atol=1e-8)
+    slope = differences(lambda v: log_jacobian(map_, v, image(map_, v)), u)
+    both = pulled_back(map_, u, g, 1.0) - pulled_back(map_, u, g, 0.0)
+    np.testing.assert_allclose(both, slope, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(unconstrain(map_, x), u, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_map(name):
+    map_, free = MAPS[name]
+    assert n_free(map_) == len(free)
+    for seed in range(3):
+        check_map(map_, free, np.random.default_rng(seed).normal(size=len(free)))
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_far_points_stay_finite(name):
+    map_, free = MAPS[name]
+    for size in (-30.0, 30.0):
+        u = np.full(len(free), size)
+        assert np.isfinite(image(map_, u)).all()
+        assert np.isfinite(log_jacobian(map_, u, image(map_, u)))
+        assert np.isfinite(
+            pulled_back(map_, u, np.ones(n_constrained(map_)), 1.0)
+        ).all()
+
+
+def test_images_satisfy_their_constraints():
+    u = np.random.default_rng(0).normal(size=6)
+    for map_ in (AdditiveLogRatio(7), StickBreaking(7)):
+        x = image(map_, u)
+        assert (x > 0).all() and abs(x.sum() - 1) < 1e-12
+        np.testing.assert_allclose(image(map_, 0 * u), 1 / 7)
+    for map_, size in ((CholeskyCovariance(3), 6), (Correlation(4), 6)):
+        matrix = image(map_, u).reshape(map_.dim, map_.dim)
+        np.testing.assert_array_equal(matrix, matrix.T)
+        assert n_free(map_) == size and np.linalg.eigvalsh(matrix).min() > 0
+    np.testing.assert_allclose(np.diag(matrix), 1)
+    assert (np.diff(image(Ordered(6), u)) > 0).all()
+
+
+def test_affine_maps():
+    assert is_affine(joined(Real(1), Repeated(Real(2), 2)))
+    assert not is_affine(joined(Real(1), Exp(1)))
+
+
+def test_forgotten_jacobians_are_noticed():
+    """The check rejects a map without its Jacobian."""
+    map_, free = MAPS["exp"]
+
+    class Forgetful(Exp):
+        pass
+
+    @log_jacobian.register(Forgetful)
+    def _(map_, u, x):
+        return 0.0
+
+    with pytest.raises(AssertionError):
+        check_map(Forgetful(2), free, np.array([0.3, -0.4]))
