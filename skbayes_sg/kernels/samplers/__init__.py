@@ -2,6 +2,7 @@
 
 from skbayes_sg.kernels.samplers.badodab import BADODAB
 from skbayes_sg.kernels.samplers.baoab import BAOAB
+from skbayes_sg.kernels.samplers.gibbs import Gibbs
 from skbayes_sg.kernels.samplers.hmc import HMC
 from skbayes_sg.kernels.samplers.lazy_langevin import LazyLangevin
 from skbayes_sg.kernels.samplers.leimkuhler_matthews import LeimkuhlerMatthews
@@ -15,7 +16,8 @@ from skbayes_sg.kernels.samplers.sgrhmc import SGRHMC
 from skbayes_sg.kernels.samplers.sgrld import SGRLD
 from skbayes_sg.kernels.samplers.sgrld_dense import DenseSGRLD
 
-# `LazyLangevin` is not listed: it needs a model whose rows touch few parameters each.
+# Not listed: `LazyLangevin`, which needs a model whose rows touch few parameters each,
+# and `Gibbs`, which needs one with local variables that are kept.
 SAMPLERS = {
     "sgld": SGLD,
     "sgld-lm": LeimkuhlerMatthews,
@@ -45,6 +47,7 @@ __all__ = [
     "SGRHMC",
     "SGRLD",
     "DenseSGRLD",
+    "Gibbs",
     "LazyLangevin",
     "LeimkuhlerMatthews",
     "Recipe",
