@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import gammaln, psi
 
+from skbayes_sg.inference.alignment import align
 from skbayes_sg.kernels.models.lda_documents import add_document_moments
 
 BURN_IN = 20  # sweeps over a document with the first draw of a chain
@@ -22,6 +23,13 @@ class TopicDraws(NamedTuple):
     counts: np.ndarray  # (n_chains, n_draws, K, W) pseudo-counts
     alpha: np.ndarray  # (n_chains, n_draws, K)
 
+    @classmethod
+    def of(cls, draws, n_topics: int, n_words: int) -> "TopicDraws":
+        """Return recorded draws, (n_chains, n_draws, dim), in their parts."""
+        size, shape = n_topics * n_words, draws.shape[:2]
+        counts = draws[..., :size].reshape(*shape, n_topics, n_words)
+        return cls(counts, draws[..., size : size + n_topics])
+
     def chains(self) -> Iterator:
         """Yield the draws of each chain: phi, (W, K), and alpha, one after another."""
         for counts, alphas in zip(self.counts, self.alpha, strict=True):
@@ -35,6 +43,70 @@ def word_probabilities(counts):
     """Return phi, (W, K), of pseudo-counts (K, W): their mean given the counts."""
     phi = np.asarray(counts, np.float64).T
     return np.ascontiguousarray(phi / phi.sum(axis=0))
+
+
+def align_draws(draws, n_topics, n_words):
+    """Give the topics of recorded draws, (n_chains, n_draws, dim), the same labels.
+
+    The draws are changed in place. Within a chain labels stay, so that the means of
+    chains are matched.
+
+    Returns
+    -------
+    orders, affinity : ndarray of shape (n_chains, n_topics)
+        Of each chain.
+    """
+    size, shape = n_topics * n_words, (n_topics, n_words)
+    means = [np.mean(chain[:, :size], axis=0).reshape(shape) for chain in draws]
+    found = align(means)
+    permute(draws, found.order, n_topics, n_words)
+    return found
+
+
+def permute(draws, orders, n_topics, n_words):
+    """Put the topics of each chain's recorded draws into an order, in place."""
+    size = n_topics * n_words
+    for chain, order in zip(draws, orders, strict=True):
+        for draw in chain:
+            draw[:size] = draw[:size].reshape(n_topics, n_words)[order].ravel()
+            draw[size : size + n_topics] = draw[size : size + n_topics][order]
+
+
+def topic_moments(draws, n_topics, n_words, variances=None):
+    """Return what recorded draws, (n_chains, n_draws, dim), say of the topics.
+
+    Given the pseudo-counts b of a draw, the words of a topic have a Dirichlet(b) law,
+    whose mean m = b / sum b and variance m (1 - m) / (1 + sum b) are known.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (n_chains, n_draws, dim)
+        Recorded draws, or the mean of each chain's draws.
+    n_topics, n_words : int
+        K and W.
+    variances : ndarray of the shape of `draws`, default=None
+        Those of the draws, where `draws` holds their means.
+
+    Returns
+    -------
+    counts, std : ndarray of shape (n_topics, n_words)
+        Mean of b, and standard deviation of the probability of each word.
+    prior : ndarray of shape (n_topics + 1,)
+        Mean of alpha and beta.
+    """
+    size, n = n_topics * n_words, draws.shape[0] * draws.shape[1]
+    counts, mean, square = (np.zeros((n_topics, n_words)) for _ in range(3))
+    for c, s in np.ndindex(draws.shape[:2]):
+        b = draws[c, s, :size].reshape(n_topics, n_words).astype(np.float64)
+        total = b.sum(axis=1, keepdims=True)
+        m = b / total
+        counts += b / n
+        mean += m / n
+        square += (m**2 + m * (1.0 - m) / (1.0 + total)) / n
+        if variances is not None:
+            square += variances[c, s, :size].reshape(b.shape) / total**2 / n
+    prior = draws[..., size:].reshape(n, -1).mean(axis=0, dtype=np.float64)
+    return counts, np.sqrt(np.maximum(square - mean**2, 0.0)), prior
 
 
 def tokens_of(X):

@@ -5,9 +5,10 @@ Gamma(a_k) with a = sum_k a_k, for every document (and every topic). Auxiliary v
 (Escobar & West, 1995; Teh et al., 2006) make the law of a_k conjugate:
 
     eta ~ Beta(a, n),   t_k = sum_{j < n_k} [U_j < a_k / (a_k + j)],   U_j uniform
-    a_k | eta, t ~ Gamma(1 + sum t_k, rate 1 - sum log eta)     under a Gamma(1, 1) prior
+    a_k | eta, t ~ Gamma(1 + sum t_k, rate 1 - sum log eta)
 
-with sums over the documents; alpha is a vector, beta one number for all words.
+under a Gamma(1, 1) prior, with sums over the documents; alpha is a vector, beta one
+number for all words.
 """
 
 import math
