@@ -1,4 +1,4 @@
-"""How well do topics predict words after a given time, beside other libraries?
+"""Topics against time: how well they predict words, beside other libraries.
 
 Document completion on 10 % of the AP corpus, K = 50, alpha = 0.1, beta = 0.01, one
 thread, seconds of CPU time. All topics are judged by the same evaluator,
@@ -40,15 +40,16 @@ def split(X, seed=0):
 
 def ours(train, n_sweeps, n_chains=1):
     """Return draws of topics after so many sweeps, half of them burn-in."""
-    thin = max(1, n_sweeps // (2 * N_DRAWS))
+    n_draws = min(N_DRAWS, n_sweeps // 2)
+    thin = n_sweeps // (2 * n_draws)
     model = SGMCMCLatentDirichletAllocation(
         K,
         doc_topic_prior=ALPHA,
         topic_word_prior=BETA,
         n_chains=n_chains,
-        n_draws=N_DRAWS,
+        n_draws=n_draws,
         thin=thin,
-        burn_in=n_sweeps - N_DRAWS * thin,
+        burn_in=n_sweeps - n_draws * thin,
         random_state=0,
     ).fit(train)
     size = K * train.shape[1]

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 from scipy.special import betainc
+from scipy.stats import f as f_law
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
@@ -176,7 +177,6 @@ class TopicAnswersMixin:
         check_is_fitted(self)
         with extra("arviz", "summary()"):
             import pandas as pd
-            from arviz_stats.base import array_stats
         draws = self._topic_draws()
         sizes = draws.counts.sum(axis=-1, dtype=np.float64)
         shares = sizes / sizes.sum(axis=-1, keepdims=True)
@@ -191,13 +191,12 @@ class TopicAnswersMixin:
             },
             index=pd.RangeIndex(len(words), name="topic"),
         )
-        rhat = math.nan
-        if draws.counts.shape[0] > 1 and draws.counts.shape[1] > 3:
-            values = self._log_probabilities()
-            rhat = float(array_stats.rhat(values, chain_axis=0, draw_axis=1))
+        rhat, limit = math.nan, math.inf
+        if "samples_" in vars(self) and self.samples_.shape[1] >= 4:
+            rhat, limit = split_rhat(self._log_probabilities())
         table.attrs["rhat"] = rhat
         n_bad = int((affinity < MIN_AFFINITY).sum())
-        if n_bad or rhat > MAX_RHAT:
+        if n_bad or rhat > max(MAX_RHAT, limit):
             warn_user(
                 f"the chains disagree: {n_bad} of {len(words)} topics have an affinity "
                 f"below {MIN_AFFINITY}, and the R-hat of log p(w | z) is {rhat:.2f}. "
@@ -240,3 +239,27 @@ class TopicAnswersMixin:
                 low = np.where(below, middle, low)
                 high = np.where(below, high, middle)
             yield high
+
+
+def split_rhat(values):
+    """Return the R-hat of half-chains, and what few draws of one law rarely exceed.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_chains, n_draws)
+        One number of each draw.
+
+    Returns
+    -------
+    rhat, limit : float
+        R-hat, and its quantile at 0.999 for independent Gaussian draws.
+    """
+    n = values.shape[1] // 2
+    halves = np.concatenate([values[:, :n], values[:, -n:]])
+    m = len(halves)
+    within = halves.var(axis=1, ddof=1).mean()
+    if within == 0.0:
+        return 1.0, 1.0
+    ratio = n * halves.mean(axis=1).var(ddof=1) / within
+    level = f_law.ppf(0.999, m - 1, m * (n - 1))
+    return tuple(math.sqrt((n - 1 + f) / n) for f in (ratio, level))
