@@ -7,6 +7,7 @@ from skbayes_sg.base._callbacks import with_callbacks
 from skbayes_sg.base._sampling import BaseSGMCMC
 from skbayes_sg.decomposition._documents import check_counts, check_prior
 from skbayes_sg.decomposition._topic_answers import TopicAnswersMixin
+from skbayes_sg.decomposition._topic_stream import TopicStreamMixin
 from skbayes_sg.inference.topics import (
     align_draws,
     permute,
@@ -14,12 +15,17 @@ from skbayes_sg.inference.topics import (
     topic_moments,
 )
 from skbayes_sg.kernels.models.lda import LDA, list_offsets
-from skbayes_sg.kernels.samplers import Gibbs
+from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
+from skbayes_sg.kernels.samplers import CIR, ExpandedMean, Gibbs
 from skbayes_sg.utils._validation import all_or_nothing, check_integer
 
 
 class SGMCMCLatentDirichletAllocation(
-    TopicAnswersMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseSGMCMC
+    TopicAnswersMixin,
+    TopicStreamMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseSGMCMC,
 ):
     """Topics of documents, with their uncertainty.
 
@@ -40,17 +46,25 @@ default=None
     topic_word_prior : float, "learn" or None, default=None
         Prior beta of the words of a topic; None is ``1 / n_components``. "learn" draws
         it under a Gamma(1, 1) prior.
-    sampler : Gibbs or None
-        None is `skbayes_sg.kernels.samplers.Gibbs`.
+    sampler : Gibbs, CIR, ExpandedMean or None
+        From `skbayes_sg.kernels.samplers`. None is `Gibbs`. `CIR` (SCIR) and
+        `ExpandedMean` (SG-RLD) are those of the literature: they keep the topics alone
+        and move them by minibatches, whose noise widens the posterior.
+    step_size : float or "auto"
+        Of `CIR` and `ExpandedMean`; "auto" widens variances by about a quarter.
+    schedule : {"constant", "polynomial", "cyclical"}
+        How the step size changes with the iterations.
     batch_size : int or "auto"
-        Documents per iteration, which are visited in turn; "auto" is all of them, or as
-        many as have half a million tokens.
+        Documents per iteration, which `Gibbs` visits in turn; "auto" is all of them, or
+        as many as have half a million tokens. For the other samplers it is a twentieth.
     n_draws : int
         Draws kept of each chain; each has ``n_components * n_features`` numbers.
     burn_in : int or "auto"
         Iterations before the first draw; "auto" is 200 sweeps over all documents.
     thin : int or "auto"
         Iterations per draw; "auto" is 10 sweeps.
+    total_samples : int or None, default=None
+        Documents for which those of a `partial_fit` stand; None for all seen so far.
     keep : {"draws", "variances"}
         "variances" keeps mean and variance of each chain's draws alone, where the
         vocabulary is too large for draws.
@@ -67,11 +81,14 @@ default=None
     topic_word_prior_ : float
         Prior of the topics' words, its posterior mean if it is learnt.
     affinity_ : ndarray of shape (n_chains, n_components)
-        How well the topics of each chain match the mean over chains, from 0 to 1: the
-        Hellinger affinity. Those below 0.8 or so are not the same topic everywhere.
+        How well the topics of each chain's draws match the mean of all draws, from 0 to
+        1: the Hellinger affinity. Below 0.8 or so they are not the same everywhere.
     samples_ : ndarray of shape (n_chains, n_draws, dim)
-        Draws: pseudo-counts, a row for each topic, which give the law of its words,
-        Dirichlet; then the priors of topics and of words.
+        Draws: a row for each topic, then the priors of topics and of words. Of `Gibbs`
+        rows are pseudo-counts that give the law of the topic's words, Dirichlet; of the
+        other samplers and of `partial_fit` they are proportional to drawn topics.
+    n_samples_seen_, n_batches_ : int
+        Documents and calls of `partial_fit`.
     moments_ : Moments
         With ``keep="variances"``, in place of `samples_`.
 
@@ -102,10 +119,10 @@ default=None
     """
 
     _default_sampler = Gibbs()
-    _sampler_kinds = (Gibbs,)
-    # Conditional draws have neither steps nor gradients.
-    step_size = gradient = "auto"
-    preconditioner, schedule = "auto", "constant"
+    _sampler_kinds = (Gibbs, CIR, ExpandedMean)
+    _is_conditional = True  # draws are laws of the topics given those of the tokens
+    # Parameters of other estimators.
+    gradient, preconditioner = "minibatch", "none"
     temperature, noise_correction = 1.0, False
 
     def __init__(
@@ -115,7 +132,10 @@ default=None
         doc_topic_prior=None,
         topic_word_prior=None,
         sampler=None,
+        step_size="auto",
+        schedule="constant",
         batch_size="auto",
+        total_samples=None,
         n_draws=10,
         burn_in="auto",
         thin="auto",
@@ -132,7 +152,10 @@ default=None
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
         self.sampler = sampler
+        self.step_size = step_size
+        self.schedule = schedule
         self.batch_size = batch_size
+        self.total_samples = total_samples
         self.n_draws = n_draws
         self.burn_in = burn_in
         self.thin = thin
@@ -172,8 +195,11 @@ default=None
         sampler = self._check_parameters()
         with all_or_nothing(self):
             X = check_counts(self, X, reset=True)
-            model = self._build(X)
-            fit = self._sample_posterior(model, sampler)
+            for name in ("n_batches_", "n_samples_seen_"):  # of a stream
+                vars(self).pop(name, None)
+            self._is_conditional = isinstance(sampler, Gibbs)
+            build = self._build if self._is_conditional else self._build_minibatch
+            fit = self._sample_posterior(build(X), sampler)
             self._set_topics()
         return self._finished(fit)
 
@@ -182,6 +208,8 @@ default=None
         check_integer("n_components", self.n_components, at_least=1)
         check_prior("doc_topic_prior", self.doc_topic_prior, self.n_components)
         check_prior("topic_word_prior", self.topic_word_prior, None)
+        if self.total_samples is not None:
+            check_integer("total_samples", self.total_samples, at_least=1)
         if self.keep == "moments":
             raise ValueError(
                 'keep="moments" is not for topics, which have too many correlations; '
@@ -194,21 +222,34 @@ default=None
         words, indptr = tokens_of(X)
         if words.size == 0:
             raise ValueError("X holds no tokens: all of its documents are empty")
-        k = self.n_components
-        alpha, beta = self.doc_topic_prior, self.topic_word_prior
-        learns = [isinstance(prior, str) for prior in (alpha, beta)]
-        alpha = 1.0 / k if alpha is None or learns[0] else alpha
-        beta = 1.0 / k if beta is None or learns[1] else beta
+        alpha, beta = self._priors()
         return LDA(
             words=words,
             indptr=indptr,
-            offsets=list_offsets(words, X.shape[1], k),
-            alpha=np.full(k, alpha, np.float64),
+            offsets=list_offsets(words, X.shape[1], alpha.size),
+            alpha=alpha,
             beta=beta,
-            n_topics=k,
-            learns_alpha=learns[0],
-            learns_beta=learns[1],
+            n_topics=alpha.size,
+            learns_alpha=isinstance(self.doc_topic_prior, str),
+            learns_beta=isinstance(self.topic_word_prior, str),
         )
+
+    def _build_minibatch(self, X, weight=1.0):
+        """Return the model of documents of which nothing is kept."""
+        alpha, beta = self._priors()
+        return MinibatchLDA(*tokens_of(X), alpha, beta, X.shape[1], weight)
+
+    def _priors(self):
+        """Return alpha, (K,), and beta; if learnt, what is known of them."""
+        k, known = self.n_components, vars(self)
+        alpha, beta = self.doc_topic_prior, self.topic_word_prior
+        if alpha is None or isinstance(alpha, str):
+            alpha = known.get("doc_topic_prior_") if alpha == "learn" else None
+            alpha = 1.0 / k if alpha is None or len(alpha) != k else alpha
+        if beta is None or isinstance(beta, str):
+            beta = known.get("topic_word_prior_") if beta == "learn" else None
+            beta = 1.0 / k if beta is None else beta
+        return np.full(k, alpha, np.float64), float(beta)
 
     def _last_draws(self):
         """Return the last draws, if the vocabulary and the topics are the same."""
@@ -222,11 +263,12 @@ default=None
         kept = vars(self).get("moments_")
         if kept is None:
             _, self.affinity_ = align_draws(self.samples_, k, w)
-            law = topic_moments(self.samples_, k, w)
+            law = topic_moments(self.samples_, k, w, given=self._is_conditional)
         else:
             orders, self.affinity_ = align_draws(kept.mean[:, None], k, w)
             permute(kept.covariance[:, None], orders, k, w)
-            law = topic_moments(kept.mean[:, None], k, w, kept.covariance[:, None])
+            squares = kept.covariance[:, None]
+            law = topic_moments(kept.mean[:, None], k, w, squares, self._is_conditional)
         self.components_, self.components_std_, prior = law
         self.doc_topic_prior_, self.topic_word_prior_ = prior[:-1], float(prior[-1])
 

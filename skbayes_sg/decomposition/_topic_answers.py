@@ -225,12 +225,15 @@ class TopicAnswersMixin:
     def _quantiles(self, columns, *levels):
         """Return quantiles of probabilities of some words of each topic, (K, n) each.
 
-        Given a draw they have Beta laws, whose mixture over draws is inverted.
+        Given pseudo-counts they have Beta laws, whose mixture over draws is inverted.
         """
         counts = self._topic_draws().counts
         total = counts.sum(axis=-1, dtype=np.float64)[..., None]
         own = np.take_along_axis(counts, columns[None, None], axis=-1)
         own = own.astype(np.float64)
+        if not self._is_conditional:
+            yield from np.quantile(own / total, levels, axis=(0, 1))
+            return
         for level in levels:
             low, high = np.zeros(columns.shape), np.ones(columns.shape)
             for _ in range(BISECTIONS):

@@ -48,31 +48,34 @@ def word_probabilities(counts):
 def align_draws(draws, n_topics, n_words):
     """Give the topics of recorded draws, (n_chains, n_draws, dim), the same labels.
 
-    The draws are changed in place. Within a chain labels stay, so that the means of
-    chains are matched.
+    The draws are changed in place.
 
     Returns
     -------
-    orders, affinity : ndarray of shape (n_chains, n_topics)
-        Of each chain.
+    orders : ndarray of shape (n_chains, n_draws, n_topics)
+        The topic of each draw that has now this label.
+    affinity : ndarray of shape (n_chains, n_topics)
+        With the mean over all draws, averaged over the draws of a chain.
     """
-    size, shape = n_topics * n_words, (n_topics, n_words)
-    means = [np.mean(chain[:, :size], axis=0).reshape(shape) for chain in draws]
-    found = align(means)
-    permute(draws, found.order, n_topics, n_words)
-    return found
+    shape = draws.shape[:2]
+    counts = TopicDraws.of(draws, n_topics, n_words).counts
+    found = align(counts.reshape(-1, n_topics, n_words))
+    orders = found.order.reshape(*shape, n_topics)
+    permute(draws, orders, n_topics, n_words)
+    return orders, found.affinity.reshape(*shape, n_topics).mean(axis=1)
 
 
 def permute(draws, orders, n_topics, n_words):
-    """Put the topics of each chain's recorded draws into an order, in place."""
+    """Put the topics of each recorded draw into an order, in place."""
     size = n_topics * n_words
-    for chain, order in zip(draws, orders, strict=True):
-        for draw in chain:
+    for at in np.ndindex(draws.shape[:2]):
+        draw, order = draws[at], orders[at]
+        if not np.array_equal(order, np.arange(n_topics)):
             draw[:size] = draw[:size].reshape(n_topics, n_words)[order].ravel()
             draw[size : size + n_topics] = draw[size : size + n_topics][order]
 
 
-def topic_moments(draws, n_topics, n_words, variances=None):
+def topic_moments(draws, n_topics, n_words, variances=None, given=True):
     """Return what recorded draws, (n_chains, n_draws, dim), say of the topics.
 
     Given the pseudo-counts b of a draw, the words of a topic have a Dirichlet(b) law,
@@ -86,6 +89,8 @@ def topic_moments(draws, n_topics, n_words, variances=None):
         K and W.
     variances : ndarray of the shape of `draws`, default=None
         Those of the draws, where `draws` holds their means.
+    given : bool, default=True
+        Whether draws are pseudo-counts, and no draws of the topics themselves.
 
     Returns
     -------
@@ -102,7 +107,9 @@ def topic_moments(draws, n_topics, n_words, variances=None):
         m = b / total
         counts += b / n
         mean += m / n
-        square += (m**2 + m * (1.0 - m) / (1.0 + total)) / n
+        square += m**2 / n
+        if given:
+            square += m * (1.0 - m) / (1.0 + total) / n
         if variances is not None:
             square += variances[c, s, :size].reshape(b.shape) / total**2 / n
     prior = draws[..., size:].reshape(n, -1).mean(axis=0, dtype=np.float64)

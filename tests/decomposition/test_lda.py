@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skbayes_sg import SGMCMCLatentDirichletAllocation
-from skbayes_sg.kernels.samplers import SGLD
+from skbayes_sg.kernels.samplers import CIR, SGLD
 from skbayes_sg.metrics import completion_perplexity
 
 K, W = 3, 12
@@ -173,7 +173,7 @@ def test_summary_tells_where_chains_disagree(fitted):
     assert table.attrs["rhat"] < 1.5
     noise = np.random.default_rng(0).poisson(0.3, (40, 12))  # no topics to agree on
     with pytest.warns(ConvergenceWarning, match="chains disagree"):
-        lda(n_components=6).fit(noise).summary()
+        lda(n_components=6, topic_word_prior=0.05).fit(noise).summary()
 
 
 BAD = {
@@ -221,3 +221,37 @@ def test_odd_documents_have_answers(fitted):
     np.testing.assert_allclose(unseen.sum(), 1.0)
     with pytest.raises(ValueError, match="too few tokens"):
         model.perplexity(np.eye(4, dtype=int))
+
+
+def test_a_stream_finds_the_topics():
+    model = lda(total_samples=3000, n_draws=10, n_chains=1)
+    for t in range(30):
+        model.partial_fit(corpus(100, seed=t + 10)[0])
+    assert (model.n_batches_, model.n_samples_seen_) == (30, 3000)
+    assert model.samples_.shape == (1, 10, K * W + K + 1)
+    phi = model.components_ / model.components_.sum(axis=1, keepdims=True)
+    blocks = phi.reshape(K, K, W // K).sum(axis=2)
+    assert sorted(blocks.argmax(axis=1)) == list(range(K))
+    X, _ = corpus(seed=1)
+    topics = np.kron(np.eye(K), np.full(W // K, K / W)) + 1e-9
+    assert model.perplexity(X) < 1.05 * completion_perplexity(X, topics, 0.3)
+    model.top_words(2)
+
+
+def test_equal_streams_give_equal_topics():
+    batches = [corpus(30, seed=t)[0] for t in range(3)]
+    first, second = lda(n_chains=1), lda(n_chains=1)
+    for X in batches:
+        first.partial_fit(X)
+        second.partial_fit(X)
+        second = pickle.loads(pickle.dumps(second))
+    np.testing.assert_array_equal(first.samples_, second.samples_)
+    assert not np.array_equal(first.samples_[:, 0], first.samples_[:, 1])
+
+
+def test_the_sampler_of_the_literature_finds_the_same_topics(fitted):
+    model, X, _ = fitted
+    other = lda(sampler=CIR(), batch_size=50, burn_in=150, thin=5, n_chains=1).fit(X)
+    assert other.perplexity(X) < 1.05 * model.perplexity(X)
+    ratio = other.components_std_.mean() / model.components_std_.mean()
+    assert 0.5 < ratio < 3.0  # it is wider, by the noise of its minibatches

@@ -7,11 +7,14 @@ import pytest
 from scipy.special import gammaln
 
 from skbayes_sg import sample
+from skbayes_sg.kernels.capabilities.local_variables import draw_local
 from skbayes_sg.kernels.generic import for_kernels
-from skbayes_sg.kernels.gradients import InTurn
+from skbayes_sg.kernels.gradients import InTurn, Minibatch
 from skbayes_sg.kernels.models import GaussianMean
 from skbayes_sg.kernels.models.lda import LDA, list_offsets
-from skbayes_sg.kernels.samplers import Gibbs
+from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
+from skbayes_sg.kernels.protocol.model import add_gradient, init_work
+from skbayes_sg.kernels.samplers import CIR, ExpandedMean, Gibbs
 
 K, W = 2, 3
 WORDS = np.array([0, 0, 1, 1, 2, 2, 0], np.int32)
@@ -148,3 +151,55 @@ def test_a_model_without_local_variables_is_refused():
     gaussian = GaussianMean(np.zeros((4, 1)), np.eye(1))
     with pytest.raises(ValueError, match="Gibbs cannot work with GaussianMean"):
         sample(gaussian, Gibbs(), InTurn(2), step_size=1.0)
+
+
+def minibatch_lda(n_sweeps=20):
+    return for_kernels(MinibatchLDA(WORDS, INDPTR, ALPHA, BETA, W, n_sweeps=n_sweeps))
+
+
+def test_gradient_is_that_of_the_marginal_likelihood():
+    """Counts averaged over many sweeps, against differences of log p(w | theta)."""
+    model = minibatch_lda(n_sweeps=8000)
+    theta = np.array([0.7, 0.2, 0.4, 1.1, 0.3, 0.9])  # (W, K)
+
+    def log_p(theta):
+        phi = (theta.reshape(W, K) / theta.reshape(W, K).sum(axis=0)).T
+        value = 0.0
+        for first, last in itertools.pairwise(INDPTR):
+            p = 0.0
+            for z in itertools.product(range(K), repeat=last - first):
+                n_dk = np.bincount(z, minlength=K)
+                prior = gammaln(ALPHA + n_dk).sum()
+                p += np.exp(prior) * phi[list(z), WORDS[first:last]].prod()
+            value += np.log(p)
+        return value
+
+    eye = 1e-6 * np.eye(theta.size)
+    exact = [(log_p(theta + e) - log_p(theta - e)) / 2e-6 for e in eye]
+    work, rng, idx = init_work(model), np.random.default_rng(0), np.arange(2)
+    out = np.zeros(theta.size)
+    draw_local(model, work, theta, idx, rng)
+    add_gradient(model, work, theta, idx, 1.0, out)
+    # Counts have standard errors of 0.02: 4,000 sweeps at a time of three.
+    np.testing.assert_allclose(theta * out, theta * exact, atol=0.06)
+
+
+@pytest.mark.parametrize("sampler", [CIR(), ExpandedMean()])
+def test_minibatch_samplers_are_near_the_posterior(sampler):
+    """All documents and small steps: what is left is the bias of averaged counts."""
+    draws = sample(
+        minibatch_lda(n_sweeps=4),
+        sampler,
+        Minibatch(2),
+        step_size=0.05,
+        start=np.ones(K * W),
+        n_draws=4000,
+        burn_in=500,
+        thin=20,
+        random_state=0,
+    )[0, :, : K * W].reshape(-1, K, W)
+    phi = draws / draws.sum(axis=2, keepdims=True)
+    p, tables = enumerated()
+    exact = (BETA + tables) / (BETA + tables).sum(axis=2, keepdims=True)
+    mean = np.einsum("s,skw->kw", p, exact)
+    np.testing.assert_allclose(phi.mean(axis=0), mean, atol=0.04)

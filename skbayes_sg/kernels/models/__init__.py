@@ -10,6 +10,7 @@ import skbayes_sg.kernels.models.matrix_factorization_draws  # noqa: F401
 from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import GLM
 from skbayes_sg.kernels.models.lda import LDA
+from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
 from skbayes_sg.kernels.models.matrix_factorization import (
     MatrixFactorization,
     RatingNoise,
@@ -23,6 +24,7 @@ __all__ = [
     "LDA",
     "MLP",
     "MatrixFactorization",
+    "MinibatchLDA",
     "RatingNoise",
     "RowPrior",
 ]

@@ -2,6 +2,8 @@
 
 from skbayes_sg.kernels.samplers.badodab import BADODAB
 from skbayes_sg.kernels.samplers.baoab import BAOAB
+from skbayes_sg.kernels.samplers.cir import CIR
+from skbayes_sg.kernels.samplers.expanded_mean import ExpandedMean
 from skbayes_sg.kernels.samplers.gibbs import Gibbs
 from skbayes_sg.kernels.samplers.hmc import HMC
 from skbayes_sg.kernels.samplers.lazy_langevin import LazyLangevin
@@ -17,7 +19,8 @@ from skbayes_sg.kernels.samplers.sgrld import SGRLD
 from skbayes_sg.kernels.samplers.sgrld_dense import DenseSGRLD
 
 # Not listed: `LazyLangevin`, which needs a model whose rows touch few parameters each,
-# and `Gibbs`, which needs one with local variables that are kept.
+# `Gibbs`, which needs one with local variables that are kept, and `CIR` and
+# `ExpandedMean`, which are for positive parameters.
 SAMPLERS = {
     "sgld": SGLD,
     "sgld-lm": LeimkuhlerMatthews,
@@ -37,6 +40,7 @@ SAMPLERS = {
 __all__ = [
     "BADODAB",
     "BAOAB",
+    "CIR",
     "HMC",
     "MALA",
     "PSGLD",
@@ -47,6 +51,7 @@ __all__ = [
     "SGRHMC",
     "SGRLD",
     "DenseSGRLD",
+    "ExpandedMean",
     "Gibbs",
     "LazyLangevin",
     "LeimkuhlerMatthews",
