@@ -206,6 +206,17 @@ class TopicAnswersMixin:
             )
         return table
 
+    @property
+    def ksd(self):
+        """Not for topics, whose conditional draws have no gradients to compare with."""
+        raise AttributeError(
+            f"{type(self).__name__} has neither ksd() nor check(): they compare draws "
+            "with gradients of the log posterior, of which topics have none; see "
+            "summary() and perplexity()"
+        )
+
+    check = ksd
+
     def _log_probabilities(self):
         """Return log p(w | z) of each draw, (n_chains, n_draws)."""
         counts = self._topic_draws().counts

@@ -12,6 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skbayes_sg import SGMCMCLatentDirichletAllocation
+from skbayes_sg.inference.monitoring import monitored
+from skbayes_sg.inference.topics import permute
 from skbayes_sg.kernels.samplers import CIR, SGLD
 from skbayes_sg.metrics import completion_perplexity
 
@@ -174,6 +176,22 @@ def test_summary_tells_where_chains_disagree(fitted):
     noise = np.random.default_rng(0).poisson(0.3, (40, 12))  # no topics to agree on
     with pytest.warns(ConvergenceWarning, match="chains disagree"):
         lda(n_components=6, topic_word_prior=0.05).fit(noise).summary()
+
+
+def test_what_needs_gradients_says_so(fitted):
+    for name in ("ksd", "check"):
+        with pytest.raises(AttributeError, match="neither ksd"):
+            getattr(fitted[0], name)
+
+
+def test_fit_compares_chains_by_what_no_label_changes(fitted):
+    _, X, _ = fitted
+    values = monitored(lda()._build(sp.csr_array(X)), fitted[0].samples_)
+    mixed = fitted[0].samples_.copy()
+    permute(mixed, np.tile([2, 0, 1], (2, 8, 1)), K, W)
+    again = monitored(lda()._build(sp.csr_array(X)), mixed)
+    np.testing.assert_allclose(again, values, rtol=1e-6)
+    assert values.shape == (2, 8, 2)
 
 
 BAD = {

@@ -18,6 +18,12 @@ from skbayes_sg.inference.exploration.request import (
     check_batch_size,
     chosen,
 )
+from skbayes_sg.inference.monitoring import monitored
+from skbayes_sg.inference.topics import (
+    TopicDraws,
+    log_probability_of_tokens,
+    word_probabilities,
+)
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.gradients import InTurn, Minibatch
 from skbayes_sg.kernels.models.lda import LDA
@@ -99,3 +105,24 @@ def random_topics(model, n_chains, rng):
     """
     gammas = rng.standard_gamma(1.0, (n_chains, n_parameters(model)))
     return gammas * (model.beta + model.weight * model.words.size / gammas.shape[1])
+
+
+@monitored.register(LDA)
+def _(model, draws):
+    # No label matters to log p(w | z), nor to how unequal the sizes of topics are.
+    counts = TopicDraws.of(draws, model.n_topics, model.offsets.size - 1).counts
+    values = np.empty((*draws.shape[:2], 2))
+    for at in np.ndindex(draws.shape[:2]):
+        shares = counts[at].sum(axis=1, dtype=np.float64)
+        logs = log_probability_of_tokens(counts[at], float(draws[at][-1]))
+        values[at] = logs, np.sum((shares / shares.sum()) ** 2)
+    return values
+
+
+@monitored.register(MinibatchLDA)
+def _(model, draws):
+    counts = TopicDraws.of(draws, model.alpha.size, model.n_words).counts
+    values = np.empty((*draws.shape[:2], 1))
+    for at in np.ndindex(draws.shape[:2]):
+        values[at] = np.sum(word_probabilities(counts[at]) ** 2)
+    return values
