@@ -2,7 +2,10 @@
 
 from skbayes_sg._renamed import find_old_names
 from skbayes_sg.base._saving import SavedDraws, load_draws, save_draws
-from skbayes_sg.decomposition import SGBPMFRecommender
+from skbayes_sg.decomposition import (
+    SGBPMFRecommender,
+    SGMCMCLatentDirichletAllocation,
+)
 from skbayes_sg.ensemble import ConsensusClassifier
 from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.divergence import DivergenceError
@@ -43,6 +46,7 @@ __all__ = [
     "SGLDLogisticRegression",
     "SGLDRegressorMLP",
     "SGMCMCClassifierMLP",
+    "SGMCMCLatentDirichletAllocation",
     "SGMCMCLogisticRegression",
     "SGMCMCRegressorMLP",
     "SGNHTClassifierMLP",

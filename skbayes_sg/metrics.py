@@ -1,14 +1,15 @@
-"""How well draws represent a posterior: kernel Stein discrepancy and Stein thinning.
+"""How well draws represent a posterior, and how well topics predict words.
 
-Both need no exact draws to compare with, only the *score* of each draw: the gradient of
-the log posterior there. Unlike the effective sample size and R-hat, they see the bias
-of a step size that is too large.
+Kernel Stein discrepancy and Stein thinning need no exact draws to compare with, only
+the *score* of each draw: the gradient of the log posterior there. Unlike the effective
+sample size and R-hat, they see the bias of a step size that is too large.
 """
 
 import math
 from numbers import Integral, Real
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state, check_scalar
 
@@ -19,8 +20,14 @@ from skbayes_sg.inference.stein import (
     whiten,
 )
 from skbayes_sg.inference.stein_features import feature_pairs, stratified_error
+from skbayes_sg.inference.topics import TopicDraws, completion_log_probability
 
-__all__ = ["kernel_stein_discrepancy", "ksd_floor", "stein_thinning"]
+__all__ = [
+    "completion_perplexity",
+    "kernel_stein_discrepancy",
+    "ksd_floor",
+    "stein_thinning",
+]
 
 
 def kernel_stein_discrepancy(
@@ -321,6 +328,64 @@ def stein_thinning(
     check_scalar(m, "m", Integral, min_val=1)
     x, s = _check_draws(draws, scores, standardize)
     return stein_thin(x, s, m, c, beta)
+
+
+def completion_perplexity(X, topics, doc_topic_prior, *, random_state=0, n_jobs=None):
+    r"""Perplexity of topics by document completion; less is better.
+
+    The tokens of each document are split at random into two halves. The first tells
+    what the document is about, by Gibbs draws of the topics of its tokens (20 sweeps
+    are discarded, 40 averaged); the tokens of the second are predicted,
+
+    .. math::
+
+        \exp\Bigl(-\frac{1}{n} \sum_i \log \bar p(w_i)\Bigr),
+
+    with probabilities averaged over the draws of the topics before the logarithm. It
+    needs no bound or approximation of the model, so it compares topics from any source.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_documents, n_words)
+        Counts of words, of documents that the topics were not learnt from.
+    topics : array-like of shape (n_topics, n_words) or (n_draws, n_topics, n_words)
+        Words of the topics: probabilities, or positive numbers proportional to them.
+    doc_topic_prior : float or array-like of shape (n_topics,)
+        Dirichlet prior of the topics of a document.
+    random_state : int, default=0
+        Seed of the split.
+    n_jobs : int, default=None
+        Number of threads.
+
+    Returns
+    -------
+    perplexity : float
+        At best 1; the number of words for topics that know nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes_sg.metrics import completion_perplexity
+    >>> X = np.array([[5, 5, 0, 0], [0, 0, 6, 4]])
+    >>> topics = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]) + 1e-6
+    >>> print(round(completion_perplexity(X, topics, 0.01), 2))
+    2.01
+    """
+    X = sp.csr_array(check_array(X, accept_sparse="csr", input_name="X"))
+    topics = check_array(topics, allow_nd=True, dtype=np.float64, input_name="topics")
+    topics = topics.reshape(-1, *topics.shape[-2:])
+    if topics.shape[2] != X.shape[1]:
+        raise ValueError(
+            f"topics has {topics.shape[2]} words, and X has {X.shape[1]} columns."
+        )
+    if topics.min() <= 0 or X.data.min(initial=0) < 0:
+        raise ValueError("topics must be positive, and X must not be negative.")
+    alpha = np.broadcast_to(doc_topic_prior, topics.shape[:2])
+    draws = TopicDraws(topics[None], alpha[None])
+    value, n = completion_log_probability(X, draws, random_state, n_jobs)
+    if n == 0:
+        raise ValueError("X has no document of two tokens or more to be completed.")
+    return math.exp(-value / n)
 
 
 def _check_kernel(c, beta):

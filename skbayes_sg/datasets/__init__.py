@@ -1,5 +1,6 @@
 """Data sets: generators with a known truth, and loaders of public data."""
 
+from skbayes_sg.datasets._documents import make_documents
 from skbayes_sg.datasets._generators import make_logistic, make_ratings
 from skbayes_sg.datasets._libsvm import fetch_libsvm
 from skbayes_sg.datasets._mnist import fetch_mnist
@@ -9,6 +10,7 @@ __all__ = [
     "fetch_libsvm",
     "fetch_mnist",
     "fetch_movielens_100k",
+    "make_documents",
     "make_logistic",
     "make_ratings",
 ]

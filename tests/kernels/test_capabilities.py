@@ -10,7 +10,10 @@ from scipy import stats
 from skbayes_sg import sample
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.kernels.capabilities.local_variables import draw_local
-from skbayes_sg.kernels.capabilities.positive_blocks import gain_and_loss
+from skbayes_sg.kernels.capabilities.positive_blocks import (
+    add_gain_and_loss,
+    positive_prior,
+)
 from skbayes_sg.kernels.capabilities.strata import choose_rows
 from skbayes_sg.kernels.gradients import (
     ChosenByModel,
@@ -19,7 +22,6 @@ from skbayes_sg.kernels.gradients import (
     Minibatch,
 )
 from skbayes_sg.kernels.models import GaussianMean
-from skbayes_sg.kernels.numerics.positive import cir_step
 from skbayes_sg.kernels.passes import log_posterior
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
@@ -35,8 +37,7 @@ from skbayes_sg.kernels.protocol.model import (
     theta_of,
 )
 from skbayes_sg.kernels.protocol.sampler import init_state, step
-from skbayes_sg.kernels.samplers import SGLD
-from skbayes_sg.kernels.samplers.sgld import LangevinState
+from skbayes_sg.kernels.samplers import SCIR, SGLD
 
 N_DRAWS = 20_000
 
@@ -212,30 +213,18 @@ def _(model):
     return model.y.shape[0]
 
 
-@gain_and_loss.register(Counts)
-def _(model, work, theta, block, rng, gain, loss):
-    for j in range(gain.size):
-        gain[j] = model.shape + model.y[:, j].sum()
-        loss[j] = model.rate + model.y.shape[0]
+@positive_prior.register(Counts)
+def _(model, work, shape, rate):
+    shape[:] = model.shape
+    rate[:] = model.rate
 
 
-class Positive(NamedTuple):
-    """Exact transitions of all parameters as one block."""
-
-
-@init_state.register(Positive)
-def _(sampler, position, rng):
-    return LangevinState(
-        position.copy(), np.zeros_like(position), np.zeros_like(position)
-    )
-
-
-@step.register(Positive)
-def _(sampler, state, target, h, rng):
-    theta, gain, loss = state.position, state.g, state.xi
-    gain_and_loss(target.model, target.work, theta, 0, rng, gain, loss)
-    for j in range(theta.size):
-        theta[j] = cir_step(theta[j], gain[j], loss[j], h, rng)
+@add_gain_and_loss.register(Counts)
+def _(model, work, theta, idx, scale, gain, loss):
+    for i in idx:
+        for j in range(gain.size):
+            gain[j] += scale * model.y[i, j]
+            loss[j] += scale
 
 
 def quadrature(log_density, low, high):
@@ -342,7 +331,7 @@ def test_positive_blocks_have_exact_transitions(h):
     y = np.random.default_rng(0).poisson([0.0, 3.0], (12, 2)).astype(float)
     model = Counts(y, 0.5, 1.0)
     draws = sample(
-        *(model, Positive(), Full()), step_size=h, n_draws=2000, thin=20,
+        *(model, SCIR(), Minibatch(12)), step_size=h, n_draws=2000, thin=20,
         start=np.ones(2), burn_in=100, random_state=0, scale=np.ones(2),
     )[0]  # fmt: skip
     for j in range(2):

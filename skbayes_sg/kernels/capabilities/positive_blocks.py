@@ -10,15 +10,6 @@ from skbayes_sg.kernels.generic import kernel_op
 
 
 @kernel_op
-def gain_and_loss(model, work, theta, block, rng, gain, loss):
-    """Write shapes and rates of a block of theta, prior included, to (width,) arrays.
-
-    They may be estimates, from a minibatch that the model draws with `rng`.
-    """
-    raise NotImplementedError
-
-
-@kernel_op
 def positive_prior(model, work, shape, rate):
     """Write shapes and rates of the Gamma priors of all of theta to (d,) arrays."""
     raise NotImplementedError

@@ -7,6 +7,7 @@ from skbayes_sg.kernels.gradients.blocked import Blocked
 from skbayes_sg.kernels.gradients.chosen_by_model import ChosenByModel
 from skbayes_sg.kernels.gradients.control_variate import ControlVariate
 from skbayes_sg.kernels.gradients.full import Full
+from skbayes_sg.kernels.gradients.in_turn import InTurn
 from skbayes_sg.kernels.gradients.linear_control_variate import (
     LinearControlVariate,
 )
@@ -25,7 +26,8 @@ from skbayes_sg.kernels.protocol.gradient import (
     with_batch_size,
 )
 
-# `ChosenByModel` is not listed: it needs a model that chooses its own rows.
+# Not listed: `ChosenByModel`, which needs a model that chooses its own rows, and
+# `InTurn`, which is for samplers that need no gradient.
 GRADIENTS = {
     "full": Full,
     "minibatch": Minibatch,
@@ -55,7 +57,7 @@ def _lacks_mode(gradient):
     return gradient.mode is None
 
 
-for _kind in (*GRADIENTS.values(), Blocked, ChosenByModel):
+for _kind in (*GRADIENTS.values(), Blocked, ChosenByModel, InTurn):
     if _kind is not Full:
         with_batch_size.register(_kind, _replace_batch_size)
         batch_size_of.register(_kind, operator.attrgetter("batch_size"))
@@ -70,7 +72,7 @@ def _takes_them(gradient):
     return True
 
 
-for _kind in (Full, Minibatch, Weighted, Stratified, ChosenByModel):
+for _kind in (Full, Minibatch, Weighted, Stratified, ChosenByModel, InTurn):
     takes_local_variables.register(_kind, _takes_them)
 
 __all__ = [
@@ -80,6 +82,7 @@ __all__ = [
     "SVRG",
     "ControlVariate",
     "Full",
+    "InTurn",
     "LinearControlVariate",
     "Minibatch",
     "Stratified",

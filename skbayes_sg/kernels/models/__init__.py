@@ -3,6 +3,8 @@
 import skbayes_sg.kernels.models.fisher  # noqa: F401  metrics
 import skbayes_sg.kernels.models.glm_passes  # noqa: F401  registers operations of GLM
 import skbayes_sg.kernels.models.glm_rows  # noqa: F401  registers operations of GLM
+import skbayes_sg.kernels.models.lda_hyperparameters  # noqa: F401  of LDA
+import skbayes_sg.kernels.models.lda_topics  # noqa: F401  registers operations of LDA
 import skbayes_sg.kernels.models.matrix_factorization_conditionals  # noqa: F401
 import skbayes_sg.kernels.models.matrix_factorization_draws  # noqa: F401
 from skbayes_sg.kernels.models.dirichlet import (
@@ -11,6 +13,8 @@ from skbayes_sg.kernels.models.dirichlet import (
 )
 from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import GLM
+from skbayes_sg.kernels.models.lda import LDA
+from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
 from skbayes_sg.kernels.models.matrix_factorization import (
     MatrixFactorization,
     RatingNoise,
@@ -26,8 +30,10 @@ __all__ = [
     "ExpandedDirichlet",
     "GLM",
     "GaussianMean",
+    "LDA",
     "MLP",
     "MatrixFactorization",
+    "MinibatchLDA",
     "Proximal",
     "RatingNoise",
     "RowPrior",

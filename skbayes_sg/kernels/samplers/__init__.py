@@ -7,6 +7,7 @@ from skbayes_sg.kernels.samplers.cir import SCIR
 from skbayes_sg.kernels.samplers.constant_mass import ConstantMassCIR
 from skbayes_sg.kernels.samplers.expanded_mean import ExpandedMean
 from skbayes_sg.kernels.samplers.frozen_cir import FrozenCIR
+from skbayes_sg.kernels.samplers.gibbs import Gibbs
 from skbayes_sg.kernels.samplers.hmc import HMC
 from skbayes_sg.kernels.samplers.lazy_langevin import LazyLangevin
 from skbayes_sg.kernels.samplers.leimkuhler_matthews import LeimkuhlerMatthews
@@ -20,8 +21,9 @@ from skbayes_sg.kernels.samplers.sgrhmc import SGRHMC
 from skbayes_sg.kernels.samplers.sgrld import SGRLD
 from skbayes_sg.kernels.samplers.sgrld_dense import DenseSGRLD
 
-# Not listed: `LazyLangevin` needs a model whose rows touch few parameters each, and
-# the samplers of bounded, positive or simplex parameters need models of such.
+# Not listed: `LazyLangevin` needs a model whose rows touch few parameters each, `Gibbs`
+# one with local variables that are kept, and the samplers of bounded, positive or
+# simplex parameters need models of such.
 SAMPLERS = {
     "sgld": SGLD,
     "sgld-lm": LeimkuhlerMatthews,
@@ -57,6 +59,8 @@ __all__ = [
     "SGRHMC",
     "SGRLD",
     "DenseSGRLD",
+    "ExpandedMean",
+    "Gibbs",
     "LazyLangevin",
     "LeimkuhlerMatthews",
     "Recipe",

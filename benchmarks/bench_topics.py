@@ -1,0 +1,126 @@
+"""Topics against time: how well they predict words, beside other libraries.
+
+Document completion on 10 % of the AP corpus, K = 50, alpha = 0.1, beta = 0.01, one
+thread, seconds of CPU time. All topics are judged by the same evaluator,
+`skbayes_sg.metrics.completion_perplexity`. Peers that are not installed are left out.
+
+    python benchmarks/bench_topics.py FOLDER_WITH_AP [--seconds 1 4 20]
+"""
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from skbayes_sg import SGMCMCLatentDirichletAllocation
+from skbayes_sg.metrics import completion_perplexity
+
+K, ALPHA, BETA = 50, 0.1, 0.01
+N_DRAWS = 10
+
+
+def load_ap(folder):
+    """Return the corpus as CSR counts; lines are "n word:count word:count ..."."""
+    lines = Path(folder, "ap.dat").read_text().splitlines()
+    pairs = [[pair.split(":") for pair in line.split()[1:]] for line in lines]
+    rows = np.repeat(np.arange(len(pairs)), [len(row) for row in pairs])
+    columns, counts = np.array([p for row in pairs for p in row], np.int64).T
+    return sp.csr_array((counts, (rows, columns)))
+
+
+def split(X, seed=0):
+    """Return training and test documents."""
+    order = np.random.default_rng(seed).permutation(X.shape[0])
+    n = X.shape[0] // 10
+    return X[np.sort(order[n:])], X[np.sort(order[:n])]
+
+
+def ours(train, n_sweeps, n_chains=1):
+    """Return draws of topics after so many sweeps, half of them burn-in."""
+    n_draws = min(N_DRAWS, n_sweeps // 2)
+    thin = n_sweeps // (2 * n_draws)
+    model = SGMCMCLatentDirichletAllocation(
+        K,
+        doc_topic_prior=ALPHA,
+        topic_word_prior=BETA,
+        n_chains=n_chains,
+        n_draws=n_draws,
+        thin=thin,
+        burn_in=n_sweeps - n_draws * thin,
+        random_state=0,
+    ).fit(train)
+    size = K * train.shape[1]
+    return model.samples_[..., :size].reshape(-1, K, train.shape[1])
+
+
+def tomotopy(train, n_sweeps):
+    """Return the topics of one state, as the library gives them."""
+    import tomotopy
+
+    model = tomotopy.LDAModel(k=K, alpha=ALPHA, eta=BETA, seed=0)
+    model.optim_interval = 0
+    for row in range(train.shape[0]):
+        one = train[[row]].tocoo()
+        words = np.repeat(one.coords[1], one.data.astype(int))
+        model.add_doc([str(word) for word in words])
+    model.train(n_sweeps, workers=1)
+    columns = np.array([int(word) for word in model.used_vocabs])
+    topics = np.full((K, train.shape[1]), 1e-12)
+    for k in range(K):
+        topics[k, columns] = model.get_topic_word_dist(k)
+    return topics
+
+
+def sklearn(train, n_epochs):
+    """Return the topics of online variational inference."""
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    model = LatentDirichletAllocation(
+        K,
+        doc_topic_prior=ALPHA,
+        topic_word_prior=BETA,
+        learning_method="online",
+        max_iter=n_epochs,
+        random_state=0,
+    )
+    return model.fit(train).components_
+
+
+def measure(name, run, train, test, seconds):
+    """Print perplexity and time, for lengths that take about so many seconds."""
+    run(train, 2)  # compile
+    began = time.process_time()
+    run(train, 10)
+    each = (time.process_time() - began) / 10
+    for limit in seconds:
+        n = max(1, round(limit / each))
+        began = time.process_time()
+        topics = run(train, n)
+        used = time.process_time() - began
+        value = completion_perplexity(test, topics, ALPHA)
+        line = f"{name:10} {n:5d} sweeps {used:6.1f} s {1e3 * used / n:6.1f} ms each"
+        print(f"{line}  perplexity {value:.0f}", flush=True)
+
+
+def main():
+    """Run the comparison."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", help="folder of ap.dat")
+    parser.add_argument("--seconds", type=float, nargs="+", default=[1, 4, 20])
+    parser.add_argument("--only", nargs="+", default=["ours", "tomotopy", "sklearn"])
+    arguments = parser.parse_args()
+    train, test = split(load_ap(arguments.folder))
+    for run in (ours, tomotopy, sklearn):
+        if run.__name__ in arguments.only:
+            try:
+                measure(run.__name__, run, train, test, arguments.seconds)
+            except ImportError as error:
+                print(f"{run.__name__}: {error}")
+
+
+if __name__ == "__main__":
+    main()

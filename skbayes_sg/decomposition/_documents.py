@@ -1,0 +1,83 @@
+"""Checks of documents, as counts of words, and of the priors of topic models."""
+
+import numbers
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_non_negative, validate_data
+
+from skbayes_sg.utils._validation import check_number
+
+MAX_COUNT = 2**31 - 1  # of a word in all documents
+MAX_TOKENS = 2**34  # of which each takes six bytes
+
+
+def check_counts(estimator, X, reset):
+    """Return documents as CSR counts without stored zeros; raise where they are none.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose number and names of features are set, or compared.
+    X : {array-like, sparse matrix} of shape (n_documents, n_words)
+        Counts of words in documents.
+    reset : bool
+        Whether this is the data to fit.
+    """
+    name = type(estimator).__name__
+    kinds = [np.float64, np.float32, np.int64, np.int32]
+    X = validate_data(estimator, X, accept_sparse="csr", dtype=kinds, reset=reset)
+    check_non_negative(X, f"{name} (counts of words)")
+    X = sp.csr_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    if np.any(X.data != np.floor(X.data)):
+        value = X.data[X.data != np.floor(X.data)][0]
+        raise ValueError(
+            f"X holds {value:.6g}, which is no whole number; {name} takes counts of "
+            "words, from CountVectorizer for instance, and no tf-idf weights"
+        )
+    if np.any(X.data == 0):
+        X = X.copy()
+        X.eliminate_zeros()
+    _check_sizes(X)
+    return X
+
+
+def _check_sizes(X):
+    total = X.data.sum(dtype=np.float64)
+    if total > MAX_TOKENS:
+        raise ValueError(
+            f"X holds {total:.3g} tokens, more than {MAX_TOKENS:.3g}, whose topics "
+            "would not fit into memory; fit a sample of the documents"
+        )
+    if total > MAX_COUNT:  # else no word can have more
+        largest = np.bincount(X.indices, X.data, X.shape[1]).max()
+        if largest > MAX_COUNT:
+            raise ValueError(
+                f"a word of X occurs {largest:.3g} times, more than {MAX_COUNT}; "
+                "remove stop words, or fit a sample of the documents"
+            )
+
+
+def check_prior(name, value, n_components):
+    """Raise unless a prior is positive, "learn" or None.
+
+    It may be an array of `n_components` where that is not None.
+    """
+    if value is None or (isinstance(value, str) and value == "learn"):
+        return
+    if isinstance(value, str):
+        raise ValueError(f'{name}={value!r} is not allowed; use "learn" or a number')
+    if n_components is None or isinstance(value, numbers.Real):
+        check_number(name, value, above=0)
+        return
+    values = np.asarray(value)
+    if values.shape != (n_components,) or values.dtype.kind not in "fiu":
+        raise ValueError(
+            f"{name}={value!r} is not allowed; it must be one number, or one for each "
+            f"of the n_components={n_components} topics"
+        )
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        raise ValueError(f"{name}={value!r} must be positive and finite")

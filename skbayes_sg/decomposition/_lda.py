@@ -1,0 +1,277 @@
+"""Bayesian topic models: latent Dirichlet allocation."""
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from skbayes_sg.base._callbacks import with_callbacks
+from skbayes_sg.base._sampling import BaseSGMCMC
+from skbayes_sg.decomposition._documents import check_counts, check_prior
+from skbayes_sg.decomposition._topic_answers import TopicAnswersMixin
+from skbayes_sg.decomposition._topic_stream import TopicStreamMixin
+from skbayes_sg.inference.topics import (
+    align_draws,
+    permute,
+    tokens_of,
+    topic_moments,
+)
+from skbayes_sg.kernels.models.lda import LDA, list_offsets
+from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
+from skbayes_sg.kernels.samplers import SCIR, ExpandedMean, Gibbs
+from skbayes_sg.utils._validation import all_or_nothing, check_integer
+
+
+class SGMCMCLatentDirichletAllocation(
+    TopicAnswersMixin,
+    TopicStreamMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseSGMCMC,
+):
+    """Topics of documents, with their uncertainty.
+
+    Latent Dirichlet allocation with the interface of scikit-learn's class. Every token
+    has a topic of its own that is kept and drawn again given all others, with the
+    topics' words integrated out: every iteration leaves the posterior as it is,
+    whatever the minibatch, and there is no step size to choose. What is learnt of words
+    and documents averages over draws from all chains, whose topics are matched.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of topics K.
+    doc_topic_prior : float, array-like of shape (n_components,), "learn" or None, \
+default=None
+        Prior alpha of the topics of a document; None is ``1 / n_components``. "learn"
+        draws one number for each topic, under a Gamma(1, 1) prior.
+    topic_word_prior : float, "learn" or None, default=None
+        Prior beta of the words of a topic; None is ``1 / n_components``. "learn" draws
+        it under a Gamma(1, 1) prior.
+    sampler : Gibbs, SCIR, ExpandedMean or None
+        From `skbayes_sg.kernels.samplers`. None is `Gibbs`. `SCIR` (SCIR) and
+        `ExpandedMean` (SG-RLD) are those of the literature: they keep the topics alone
+        and move them by minibatches, whose noise widens the posterior.
+    step_size : float or "auto"
+        Of `SCIR` and `ExpandedMean`; "auto" widens variances by about a quarter.
+    schedule : {"constant", "polynomial", "cyclical"}
+        How the step size changes with the iterations.
+    batch_size : int or "auto"
+        Documents per iteration, which `Gibbs` visits in turn; "auto" is all of them, or
+        as many as have half a million tokens. For the other samplers it is a twentieth.
+    n_draws : int
+        Draws kept of each chain; each has ``n_components * n_features`` numbers.
+    burn_in : int or "auto"
+        Iterations before the first draw; "auto" is 200 sweeps over all documents.
+    thin : int or "auto"
+        Iterations per draw; "auto" is 10 sweeps.
+    total_samples : int or None, default=None
+        Documents for which those of a `partial_fit` stand; None for all seen so far.
+    keep : {"draws", "variances"}
+        "variances" keeps mean and variance of each chain's draws alone, where the
+        vocabulary is too large for draws.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        Pseudo-counts of words in topics, beta included, averaged over the draws.
+        Normalized rows are the topics: laws over the words.
+    components_std_ : ndarray of shape (n_components, n_features)
+        Posterior standard deviations of the words' probabilities in the topics.
+    doc_topic_prior_ : ndarray of shape (n_components,)
+        Prior of the documents' topics, its posterior mean if it is learnt.
+    topic_word_prior_ : float
+        Prior of the topics' words, its posterior mean if it is learnt.
+    affinity_ : ndarray of shape (n_chains, n_components)
+        How well the topics of each chain's draws match the mean of all draws, from 0 to
+        1: the Hellinger affinity. Below 0.8 or so they are not the same everywhere.
+    samples_ : ndarray of shape (n_chains, n_draws, dim)
+        Draws: a row for each topic, then the priors of topics and of words. Of `Gibbs`
+        rows are pseudo-counts that give the law of the topic's words, Dirichlet; of the
+        other samplers and of `partial_fit` they are proportional to drawn topics.
+    n_samples_seen_, n_batches_ : int
+        Documents and calls of `partial_fit`.
+    moments_ : Moments
+        With ``keep="variances"``, in place of `samples_`.
+
+    See Also
+    --------
+    sklearn.decomposition.LatentDirichletAllocation : Variational inference.
+
+    References
+    ----------
+    .. [1] D. Blei, A. Ng and M. Jordan (2003). Latent Dirichlet allocation. Journal of
+       Machine Learning Research 3.
+    .. [2] T. Griffiths and M. Steyvers (2004). Finding scientific topics. PNAS 101.
+    .. [3] L. Yao, D. Mimno and A. McCallum (2009). Efficient methods for topic model
+       inference on streaming document collections. KDD.
+
+    Examples
+    --------
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from skbayes_sg import SGMCMCLatentDirichletAllocation
+    >>> texts = 20 * ["cat dog pet", "dog cat vet", "stock bond rate", "bond stock fee"]
+    >>> X = CountVectorizer().fit_transform(texts)
+    >>> model = SGMCMCLatentDirichletAllocation(2, random_state=0).fit(X)
+    >>> weights, std = model.transform(X[:3], return_std=True)
+    >>> weights.shape, std.shape
+    ((3, 2), (3, 2))
+    >>> bool(abs(weights[0] - weights[2]).max() > 0.5)
+    True
+    """
+
+    _default_sampler = Gibbs()
+    _sampler_kinds = (Gibbs, SCIR, ExpandedMean)
+    _is_conditional = True  # draws are laws of the topics given those of the tokens
+    # Parameters of other estimators.
+    gradient, preconditioner = "minibatch", "none"
+    temperature, noise_correction = 1.0, False
+
+    def __init__(
+        self,
+        n_components=10,
+        *,
+        doc_topic_prior=None,
+        topic_word_prior=None,
+        sampler=None,
+        step_size="auto",
+        schedule="constant",
+        batch_size="auto",
+        total_samples=None,
+        n_draws=10,
+        burn_in="auto",
+        thin="auto",
+        n_chains=2,
+        storage=None,
+        keep="draws",
+        warm_start=False,
+        checkpoint=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.sampler = sampler
+        self.step_size = step_size
+        self.schedule = schedule
+        self.batch_size = batch_size
+        self.total_samples = total_samples
+        self.n_draws = n_draws
+        self.burn_in = burn_in
+        self.thin = thin
+        self.n_chains = n_chains
+        self.storage = storage
+        self.keep = keep
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.input_tags.categorical = True  # whole numbers
+        return tags
+
+    @with_callbacks
+    def fit(self, X, y=None):
+        """Draw from the posterior of the topics.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_features)
+            How often each word occurs in each document. Documents may be empty, and
+            so may columns, whose words have their prior's probability.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        sampler = self._check_parameters()
+        with all_or_nothing(self):
+            X = check_counts(self, X, reset=True)
+            for name in ("n_batches_", "n_samples_seen_"):  # of a stream
+                vars(self).pop(name, None)
+            self._is_conditional = isinstance(sampler, Gibbs)
+            build = self._build if self._is_conditional else self._build_minibatch
+            fit = self._sample_posterior(build(X), sampler)
+            self._set_topics()
+        return self._finished(fit)
+
+    def _check_parameters(self):
+        """Validate the parameters; return the sampler."""
+        check_integer("n_components", self.n_components, at_least=1)
+        check_prior("doc_topic_prior", self.doc_topic_prior, self.n_components)
+        check_prior("topic_word_prior", self.topic_word_prior, None)
+        if self.total_samples is not None:
+            check_integer("total_samples", self.total_samples, at_least=1)
+        if self.keep == "moments":
+            raise ValueError(
+                'keep="moments" is not for topics, which have too many correlations; '
+                'use "variances" or "draws"'
+            )
+        return self._check_sampling()
+
+    def _build(self, X):
+        """Return the model of counts, CSR."""
+        words, indptr = tokens_of(X)
+        if words.size == 0:
+            raise ValueError("X holds no tokens: all of its documents are empty")
+        alpha, beta = self._priors()
+        return LDA(
+            words=words,
+            indptr=indptr,
+            offsets=list_offsets(words, X.shape[1], alpha.size),
+            alpha=alpha,
+            beta=beta,
+            n_topics=alpha.size,
+            learns_alpha=isinstance(self.doc_topic_prior, str),
+            learns_beta=isinstance(self.topic_word_prior, str),
+        )
+
+    def _build_minibatch(self, X, weight=1.0):
+        """Return the model of documents of which nothing is kept."""
+        alpha, beta = self._priors()
+        return MinibatchLDA(*tokens_of(X), alpha, beta, X.shape[1], weight)
+
+    def _priors(self):
+        """Return alpha, (K,), and beta; if learnt, what is known of them."""
+        k, known = self.n_components, vars(self)
+        alpha, beta = self.doc_topic_prior, self.topic_word_prior
+        if alpha is None or isinstance(alpha, str):
+            alpha = known.get("doc_topic_prior_") if alpha == "learn" else None
+            alpha = 1.0 / k if alpha is None or len(alpha) != k else alpha
+        if beta is None or isinstance(beta, str):
+            beta = known.get("topic_word_prior_") if beta == "learn" else None
+            beta = 1.0 / k if beta is None else beta
+        return np.full(k, alpha, np.float64), float(beta)
+
+    def _last_draws(self):
+        """Return the last draws, if the vocabulary and the topics are the same."""
+        draws = super()._last_draws()
+        size = self.n_components * (self.n_features_in_ + 1) + 1
+        return draws if draws is not None and draws.shape[1] == size else None
+
+    def _set_topics(self):
+        """Match the topics of all draws, and set what follows from them."""
+        k, w = self.n_components, self.n_features_in_
+        kept = vars(self).get("moments_")
+        if kept is None:
+            _, self.affinity_ = align_draws(self.samples_, k, w)
+            law = topic_moments(self.samples_, k, w, given=self._is_conditional)
+        else:
+            orders, self.affinity_ = align_draws(kept.mean[:, None], k, w)
+            permute(kept.covariance[:, None], orders, k, w)
+            squares = kept.covariance[:, None]
+            law = topic_moments(kept.mean[:, None], k, w, squares, self._is_conditional)
+        self.components_, self.components_std_, prior = law
+        self.doc_topic_prior_, self.topic_word_prior_ = prior[:-1], float(prior[-1])
+
+    @property
+    def _n_features_out(self):
+        return len(self.components_)

@@ -1,0 +1,279 @@
+"""What fitted topics say: of documents, of words, and of how far to trust them."""
+
+import math
+
+import numpy as np
+from scipy.special import betainc
+from scipy.stats import f as f_law
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from skbayes_sg.base._diagnostics import check_probability
+from skbayes_sg.decomposition._documents import check_counts
+from skbayes_sg.inference.topics import (
+    TopicDraws,
+    completion_log_probability,
+    document_moments,
+    log_bound,
+    log_probability_of_tokens,
+    word_probabilities,
+)
+from skbayes_sg.utils._extras import extra
+from skbayes_sg.utils._validation import check_integer, check_option
+from skbayes_sg.utils._warnings import warn_user
+
+MIN_AFFINITY = 0.8  # of topics that are the same in all chains
+MAX_RHAT = 1.1
+BISECTIONS = 50  # of a quantile
+
+
+class TopicAnswersMixin:
+    """Transforms, scores and tables of topic models with draws of pseudo-counts."""
+
+    def transform(self, X, return_std=False):
+        """Return how much of each document is about each topic.
+
+        Weights are averaged over the draws of the topics and, for each of them, over
+        the topics of the document's tokens. Equal documents have equal weights: the
+        random numbers do not change from call to call. Empty documents have the
+        prior's weights.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_features)
+            Counts of words. Words that no document of the fit had may occur.
+        return_std : bool, default=False
+            Whether to return standard deviations too.
+
+        Returns
+        -------
+        weights : ndarray of shape (n_documents, n_components)
+            Posterior means; rows sum to one.
+        std : ndarray of shape (n_documents, n_components)
+            Posterior standard deviations. Only with ``return_std=True``.
+        """
+        check_is_fitted(self)
+        X = check_counts(self, X, reset=False)
+        mean, variance = document_moments(X, self._topic_draws(), self.n_jobs)
+        return (mean, np.sqrt(variance)) if return_std else mean
+
+    def perplexity(self, X, method="completion"):
+        """Return how surprised the model is by the words of documents; less is better.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_features)
+            Counts of words, of documents that were not fitted.
+        method : {"completion", "bound"}, default="completion"
+            "completion" predicts one half of each document's tokens, at random, from
+            the other half, with probabilities averaged over the draws. It compares
+            models of any kind; see :func:`skbayes_sg.metrics.completion_perplexity`.
+            "bound" is what scikit-learn computes: from a variational lower bound of the
+            documents' log probability given the mean topics. It overstates the
+            perplexity by an unknown amount that grows with the number of topics.
+
+        Returns
+        -------
+        perplexity : float
+            The exponential of minus the mean log probability of a token.
+        """
+        check_option("method", method, ("completion", "bound"))
+        check_is_fitted(self)
+        X = check_counts(self, X, reset=False)
+        if method == "completion":
+            draws = self._topic_draws()
+            value, n = completion_log_probability(X, draws, n_jobs=self.n_jobs)
+        else:
+            phi = word_probabilities(self.components_)
+            value, n = log_bound(X, phi, self.doc_topic_prior_), X.data.sum()
+        if n == 0:
+            raise ValueError(
+                "X has too few tokens to be predicted; "
+                'method="completion" needs documents of two or more'
+            )
+        return math.exp(-value / float(n))
+
+    def score(self, X, y=None):
+        """Return the mean log probability of a token; more is better.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_features)
+            Counts of words, of documents that were not fitted.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+            Minus the logarithm of the completion perplexity. Scikit-learn's class has
+            the sum of a lower bound here, which depends on the number of documents.
+        """
+        return -math.log(self.perplexity(X))
+
+    def top_words(self, n=10, *, prob=0.9, feature_names=None):
+        """Return the most probable words of each topic, with their probabilities.
+
+        Parameters
+        ----------
+        n : int, default=10
+            Words per topic.
+        prob : float, default=0.9
+            Probability of the intervals, which leave out equal tails.
+        feature_names : array-like of shape (n_features,), default=None
+            The words, for instance from ``CountVectorizer.get_feature_names_out()``.
+            None: the column names of the fit, or the numbers of the columns.
+
+        Returns
+        -------
+        table : Bunch
+            Arrays of shape (n_components, n): ``words``, and their probabilities
+            ``mean``, ``std``, ``low`` and ``high``.
+        """
+        check_is_fitted(self)
+        check_integer("n", n, at_least=1)
+        check_probability(prob)
+        w = self.n_features_in_
+        if feature_names is None:
+            feature_names = getattr(self, "feature_names_in_", np.arange(w))
+        names = np.asarray(feature_names)
+        if names.shape != (w,):
+            raise ValueError(
+                f"feature_names has shape {names.shape}; there are n_features={w} words"
+            )
+        phi = self.components_ / self.components_.sum(axis=1, keepdims=True)
+        best = np.argsort(-phi, axis=1, kind="stable")[:, : min(n, w)]
+        low, high = self._quantiles(best, 0.5 - 0.5 * prob, 0.5 + 0.5 * prob)
+        return Bunch(
+            words=names[best],
+            mean=np.take_along_axis(phi, best, axis=1),
+            std=np.take_along_axis(self.components_std_, best, axis=1),
+            low=low,
+            high=high,
+        )
+
+    def summary(self, *, n_words=8, feature_names=None):
+        """Table of the topics, and of how far the chains agree on them.
+
+        Labels mean nothing, so that chains are compared by log p(w | z), which does not
+        depend on them: its R-hat is in ``attrs["rhat"]`` of the table. Warns where the
+        chains disagree in it or in their topics, as they often do where there are
+        more topics than the data tell apart; predictions average over all of them.
+
+        Parameters
+        ----------
+        n_words : int, default=8
+            Words to show of each topic.
+        feature_names : array-like of shape (n_features,), default=None
+            As for `top_words`.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            A row per topic: ``share`` of all tokens with its standard deviation ``sd``,
+            ``affinity``, the least over chains, and ``words``.
+        """
+        check_is_fitted(self)
+        with extra("arviz", "summary()"):
+            import pandas as pd
+        draws = self._topic_draws()
+        sizes = draws.counts.sum(axis=-1, dtype=np.float64)
+        shares = sizes / sizes.sum(axis=-1, keepdims=True)
+        words = self.top_words(n_words, feature_names=feature_names).words
+        affinity = self.affinity_.min(axis=0)
+        table = pd.DataFrame(
+            {
+                "share": shares.mean(axis=(0, 1)),
+                "sd": shares.std(axis=(0, 1)),
+                "affinity": affinity,
+                "words": [" ".join(map(str, row)) for row in words],
+            },
+            index=pd.RangeIndex(len(words), name="topic"),
+        )
+        rhat, limit = math.nan, math.inf
+        if "samples_" in vars(self) and self.samples_.shape[1] >= 4:
+            rhat, limit = split_rhat(self._log_probabilities())
+        table.attrs["rhat"] = rhat
+        n_bad = int((affinity < MIN_AFFINITY).sum())
+        if n_bad or rhat > max(MAX_RHAT, limit):
+            warn_user(
+                f"the chains disagree: {n_bad} of {len(words)} topics have an affinity "
+                f"below {MIN_AFFINITY}, and the R-hat of log p(w | z) is {rhat:.2f}. "
+                "Use a larger burn_in, or fewer topics; trust transform() and "
+                "perplexity(), which average over chains, and not single topics",
+                ConvergenceWarning,
+            )
+        return table
+
+    @property
+    def ksd(self):
+        """Not for topics, whose conditional draws have no gradients to compare with."""
+        raise AttributeError(
+            f"{type(self).__name__} has neither ksd() nor check(): they compare draws "
+            "with gradients of the log posterior, of which topics have none; see "
+            "summary() and perplexity()"
+        )
+
+    check = ksd
+
+    def _log_probabilities(self):
+        """Return log p(w | z) of each draw, (n_chains, n_draws)."""
+        counts = self._topic_draws().counts
+        beta = np.asarray(self.samples_[..., -1], np.float64)
+        values = [
+            log_probability_of_tokens(counts[at], beta[at])
+            for at in np.ndindex(counts.shape[:2])
+        ]
+        return np.reshape(values, counts.shape[:2])
+
+    def _topic_draws(self):
+        """Return the draws, or the means of chains whose draws are not kept."""
+        kept = vars(self).get("moments_")
+        draws = self.samples_ if kept is None else kept.mean[:, None]
+        return TopicDraws.of(draws, len(self.components_), self.n_features_in_)
+
+    def _quantiles(self, columns, *levels):
+        """Return quantiles of probabilities of some words of each topic, (K, n) each.
+
+        Given pseudo-counts they have Beta laws, whose mixture over draws is inverted.
+        """
+        counts = self._topic_draws().counts
+        total = counts.sum(axis=-1, dtype=np.float64)[..., None]
+        own = np.take_along_axis(counts, columns[None, None], axis=-1)
+        own = own.astype(np.float64)
+        if not self._is_conditional:
+            yield from np.quantile(own / total, levels, axis=(0, 1))
+            return
+        for level in levels:
+            low, high = np.zeros(columns.shape), np.ones(columns.shape)
+            for _ in range(BISECTIONS):
+                middle = 0.5 * (low + high)
+                below = betainc(own, total - own, middle).mean(axis=(0, 1)) < level
+                low = np.where(below, middle, low)
+                high = np.where(below, high, middle)
+            yield high
+
+
+def split_rhat(values):
+    """Return the R-hat of half-chains, and what few draws of one law rarely exceed.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_chains, n_draws)
+        One number of each draw.
+
+    Returns
+    -------
+    rhat, limit : float
+        R-hat, and its quantile at 0.999 for independent Gaussian draws.
+    """
+    n = values.shape[1] // 2
+    halves = np.concatenate([values[:, :n], values[:, -n:]])
+    m = len(halves)
+    within = halves.var(axis=1, ddof=1).mean()
+    if within == 0.0:
+        return 1.0, 1.0
+    ratio = n * halves.mean(axis=1).var(ddof=1) / within
+    level = f_law.ppf(0.999, m - 1, m * (n - 1))
+    return tuple(math.sqrt((n - 1 + f) / n) for f in (ratio, level))

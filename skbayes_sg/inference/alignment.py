@@ -1,0 +1,98 @@
+"""Labels of components that mean the same in all draws of all chains.
+
+The posterior of a mixture does not change where its components change places, so every
+chain numbers them in its own way. Two components are compared by the Hellinger affinity
+of what they are about, sum_w sqrt(p_w q_w): one for equal laws, zero for disjoint ones.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+ROUNDS = 2  # with the mean of what was aligned before as the next reference
+
+
+class Alignment(NamedTuple):
+    """How components of each draw are called."""
+
+    order: np.ndarray  # (n, K): the component of draw i that is called k
+    affinity: np.ndarray  # (n, K) of that component and the reference
+
+
+def hellinger_affinity(p, q):
+    """Return the affinity of all rows of p, (K, W), with all rows of q, (K, W).
+
+    Parameters
+    ----------
+    p, q : ndarray of shape (K, W)
+        Rows are laws; they need not sum to one.
+
+    Returns
+    -------
+    affinity : ndarray of shape (K, K)
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes_sg.inference.alignment import hellinger_affinity
+    >>> hellinger_affinity(np.eye(2), np.array([[1.0, 1.0], [0.0, 1.0]])).round(2)
+    array([[0.71, 0.  ],
+           [0.71, 1.  ]])
+    """
+    return _roots(p) @ _roots(q).T
+
+
+def _roots(p):
+    p = np.asarray(p, np.float64)
+    return np.sqrt(p / p.sum(axis=1, keepdims=True))
+
+
+def align(laws, reference=None):
+    """Match the components of each draw with those of a reference.
+
+    Parameters
+    ----------
+    laws : sequence of n ndarrays of shape (K, W)
+        What the components of each draw are about, as laws up to their sums.
+    reference : ndarray of shape (K, W), default=None
+        What the labels are to mean. None: the first draw, then twice the mean of the
+        draws that were aligned with the last reference.
+
+    Returns
+    -------
+    alignment : Alignment
+        The order of each draw's components and their affinities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes_sg.inference.alignment import align
+    >>> first = np.array([[0.9, 0.1], [0.2, 0.8]])
+    >>> align([first, first[::-1]]).order
+    array([[0, 1],
+           [1, 0]])
+    """
+    rounds = ROUNDS if reference is None else 0
+    reference = laws[0] if reference is None else reference
+    found = _match(laws, reference)
+    for _ in range(rounds):
+        total = 0.0
+        for law, order in zip(laws, found.order, strict=True):
+            law = np.asarray(law, np.float64)
+            total = total + (law / law.sum(axis=1, keepdims=True))[order]
+        last, found = found, _match(laws, total)
+        if np.array_equal(last.order, found.order):
+            break
+    return found
+
+
+def _match(laws, reference):
+    root, orders, values = _roots(reference), [], []
+    for law in laws:
+        affinity = root @ _roots(law).T
+        rows, order = linear_sum_assignment(affinity, maximize=True)
+        orders.append(order)
+        values.append(affinity[rows, order])
+    return Alignment(np.array(orders), np.array(values))

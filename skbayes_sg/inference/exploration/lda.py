@@ -1,0 +1,128 @@
+"""Topics: how long the chains are, in sweeps over all documents.
+
+Conditional draws have neither a step size nor a mode to start from. Each chain starts
+without topics: the first sweep draws those of a document given the documents before.
+
+Samplers of the topics themselves, from minibatches of n of N documents, have a step
+size h = 4 TOLERANCE n / N, at which the noise of a minibatch's counts inflates
+variances by about TOLERANCE, and forget where they were in 1 / (2 TOLERANCE) sweeps.
+"""
+
+import math
+
+import numpy as np
+
+from skbayes_sg.inference.exploration.one_mode import explore
+from skbayes_sg.inference.exploration.request import (
+    Exploration,
+    check_batch_size,
+    chosen,
+)
+from skbayes_sg.inference.monitoring import monitored
+from skbayes_sg.inference.topics import (
+    TopicDraws,
+    log_probability_of_tokens,
+    word_probabilities,
+)
+from skbayes_sg.kernels.coordinates import Identity
+from skbayes_sg.kernels.gradients import InTurn, Minibatch
+from skbayes_sg.kernels.models.lda import LDA
+from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
+from skbayes_sg.kernels.protocol.model import n_parameters, n_rows, theta_of
+
+BURN_IN = 200  # sweeps
+THIN = 10  # sweeps per draw
+REFRESH = 5  # sweeps per draw of the priors
+TOLERANCE = 0.25  # relative excess of variance from the noise of minibatches
+BATCHES, LEAST_BATCH = 20, 50  # automatic minibatches, in documents
+MINIBATCH_BURN_IN = 40  # sweeps
+TOKENS = 500_000  # of an automatic minibatch: some tens of milliseconds
+
+
+@explore.register(LDA)
+def _(model, request):
+    settings, n = request.settings, n_rows(model)
+    check_batch_size(settings.batch_size, n)
+    automatic = math.ceil(n * min(1.0, TOKENS / max(1, model.words.size)))
+    size = chosen(settings.batch_size, automatic)
+    d, per_sweep = n_parameters(model), math.ceil(n / size)
+    if request.start is None:
+        start = np.log(np.full((settings.n_chains, d), 1.0 / model.n_topics))
+    else:
+        start = np.stack([theta_of(model, draw) for draw in request.start])
+    if not model.learns_alpha:
+        start[:, :-1] = np.log(model.alpha)
+    if not model.learns_beta:
+        start[:, -1] = math.log(model.beta)
+    return Exploration(
+        model=model._replace(refresh_every=REFRESH * per_sweep),
+        sampler=request.sampler,
+        gradient=InTurn(size),
+        coordinates=Identity(),
+        start=start,
+        mode=start[0],
+        theta_sd=np.ones(d),
+        gradient_variance=np.zeros(d),
+        step_size=float(chosen(settings.step_size, 1.0)),
+        burn_in=chosen(settings.burn_in, BURN_IN * per_sweep),
+        thin=chosen(settings.thin, THIN * per_sweep),
+        step_limit=None,
+    )
+
+
+@explore.register(MinibatchLDA)
+def _(model, request):
+    settings, n, d = request.settings, n_rows(model), n_parameters(model)
+    check_batch_size(settings.batch_size, n)
+    size = chosen(settings.batch_size, min(n, max(LEAST_BATCH, n // BATCHES)))
+    h = min(1.0, 4.0 * TOLERANCE * request.share * size / n)
+    per_sweep = math.ceil(n / size)
+    if request.start is None:
+        rng = np.random.default_rng(request.seed("topics"))
+        start = random_topics(model, settings.n_chains, rng)
+    else:
+        start = np.stack([theta_of(model, draw) for draw in request.start])
+    return Exploration(
+        model=model,
+        sampler=request.sampler,
+        gradient=Minibatch(size),
+        coordinates=Identity(),
+        start=start,
+        mode=start[0],
+        theta_sd=np.full(d, 1.0 + model.weight * model.words.size / d),
+        gradient_variance=np.zeros(d),
+        step_size=float(chosen(settings.step_size, h)),
+        burn_in=chosen(settings.burn_in, MINIBATCH_BURN_IN * per_sweep),
+        thin=chosen(settings.thin, per_sweep),
+        step_limit=None,
+    )
+
+
+def random_topics(model, n_chains, rng):
+    """Return topics from which chains may start: (n_chains, W * K).
+
+    All masses are those of the posterior, as if each topic had as many tokens.
+    """
+    gammas = rng.standard_gamma(1.0, (n_chains, n_parameters(model)))
+    return gammas * (model.beta + model.weight * model.words.size / gammas.shape[1])
+
+
+@monitored.register(LDA)
+def _(model, draws):
+    # No label matters to log p(w | z), nor to how unequal the sizes of topics are.
+    counts = TopicDraws.of(draws, model.n_topics, model.offsets.size - 1).counts
+    values = np.empty((*draws.shape[:2], 2))
+    for at in np.ndindex(draws.shape[:2]):
+        shares = counts[at].sum(axis=1, dtype=np.float64)
+        logs = log_probability_of_tokens(counts[at], float(draws[at][-1]))
+        values[at] = logs, np.sum((shares / shares.sum()) ** 2)
+    return values
+
+
+@monitored.register(MinibatchLDA)
+def _(model, draws):
+    counts = TopicDraws.of(draws, model.alpha.size, model.n_words).counts
+    values = np.empty((*draws.shape[:2], 1))
+    for at in np.ndindex(draws.shape[:2]):
+        values[at] = np.sum(word_probabilities(counts[at]) ** 2)
+    return values

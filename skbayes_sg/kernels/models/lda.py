@@ -1,0 +1,183 @@
+"""Latent Dirichlet allocation (Blei, Ng & Jordan, 2003), its topics integrated out.
+
+    eta_d ~ Dirichlet(alpha),   phi_k ~ Dirichlet(beta),
+    z_i ~ eta_d,                w_i ~ phi_k for z_i = k,     tokens i of document d
+
+A row is a document. The topic z_i of each token is a local variable that is kept, and
+given all others it has the law (Griffiths & Steyvers, 2004)
+
+    p(z_i = k) ~ (alpha_k + n_dk) (beta + n_kw) / (W beta + n_k),
+
+with counts n of all other tokens. What is left for theta are the logarithms of the
+priors, fixed unless they are learnt:
+
+    theta = log alpha_1, ..., log alpha_K, log beta
+
+A draw records the law of the topics given all z, phi_k ~ Dirichlet(beta + n_k1, ...):
+
+    recorded = beta + n, (K, W);  alpha, (K,);  beta
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayes_sg.kernels.generic import helper
+from skbayes_sg.kernels.protocol.model import (
+    init_work,
+    log_likelihood,
+    log_prior,
+    n_parameters,
+    n_recorded,
+    n_rows,
+    parameter_dtype,
+    record,
+    theta_of,
+)
+
+UNKNOWN = -1  # the topic of a token before its document's first turn
+
+
+class LDA(NamedTuple):
+    """Tokens, document by document, and the priors."""
+
+    words: np.ndarray  # (n_tokens,) int32: the word of each token
+    indptr: np.ndarray  # (D + 1,) int64: where the tokens of each document begin
+    offsets: np.ndarray  # (W + 1,) int64: where the topics of each word begin
+    alpha: np.ndarray  # (K,) where it is not learnt
+    beta: float  # where it is not learnt
+    n_topics: int
+    learns_alpha: bool
+    learns_beta: bool
+    refresh_every: int = 1  # iterations per draw of the priors that are learnt
+
+
+class LDAWork(NamedTuple):
+    """Topics of all tokens, and the counts that follow from them.
+
+    The topics of a word are a list without order: as many as have any of its tokens.
+    """
+
+    z: np.ndarray  # (n_tokens,) int16 or int32
+    n_listed: np.ndarray  # (W,) int32: topics that have tokens of each word
+    topics: np.ndarray  # (offsets[-1],) as z: which they are
+    counts: np.ndarray  # (offsets[-1],) int32: how many tokens they have
+    n_k: np.ndarray  # (K,) tokens of each topic
+    n_dk: np.ndarray  # (K,) tokens of each topic in one document
+    prior: np.ndarray  # (K + 1,) alpha and beta
+    inverse: np.ndarray  # (K,) 1 / (W beta + n_k)
+    weight: np.ndarray  # (K,) (alpha_k + n_dk) / (W beta + n_k) of one document
+
+
+def list_offsets(words, n_words, n_topics):
+    """Return where the topics of each word begin, in a list with room for all."""
+    sizes = np.minimum(np.bincount(words, minlength=n_words), n_topics)
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+@n_parameters.register(LDA)
+def _(model):
+    return model.n_topics + 1
+
+
+@n_rows.register(LDA)
+def _(model):
+    return model.indptr.size - 1
+
+
+@n_recorded.register(LDA)
+def _(model):
+    return model.n_topics * model.offsets.size + 1
+
+
+@init_work.register(LDA)
+def _(model):
+    kind = np.int16 if model.n_topics <= np.iinfo(np.int16).max else np.int32
+    zeros = [np.zeros(model.n_topics) for _ in range(4)]
+    return LDAWork(
+        z=np.full(model.words.size, UNKNOWN, kind),
+        n_listed=np.zeros(model.offsets.size - 1, np.int32),
+        topics=np.zeros(model.offsets[-1], kind),
+        counts=np.zeros(model.offsets[-1], np.int32),
+        n_k=zeros[0],
+        n_dk=zeros[1],
+        prior=np.zeros(model.n_topics + 1),
+        inverse=zeros[2],
+        weight=zeros[3],
+    )
+
+
+@helper
+def set_prior(work, theta):
+    """Write alpha and beta of theta, and what depends on them, to `work`."""
+    n_words = work.n_listed.size
+    for j in range(theta.size):
+        work.prior[j] = math.exp(theta[j])
+    for k in range(work.n_k.size):
+        work.inverse[k] = 1.0 / (n_words * work.prior[-1] + work.n_k[k])
+
+
+@helper
+def count_document(model, work, d):
+    """Count the topics of document d's tokens; return how many tokens have one."""
+    n_dk, known = work.n_dk, 0
+    for k in range(n_dk.size):
+        n_dk[k] = 0.0
+    for i in range(model.indptr[d], model.indptr[d + 1]):
+        if work.z[i] != UNKNOWN:
+            n_dk[work.z[i]] += 1.0
+            known += 1
+    return known
+
+
+@log_likelihood.register(LDA)
+def _(model, work, theta, idx):
+    # Of the tokens, given the means of eta and phi that follow from z.
+    set_prior(work, theta)
+    beta, total = work.prior[-1], 0.0
+    for d in idx:
+        mass = float(count_document(model, work, d))
+        background = 0.0
+        for k in range(model.n_topics):
+            work.weight[k] = (work.prior[k] + work.n_dk[k]) * work.inverse[k]
+            background += work.weight[k]
+            mass += work.prior[k]
+        for i in range(model.indptr[d], model.indptr[d + 1]):
+            w = model.words[i]
+            value = beta * background
+            for j in range(model.offsets[w], model.offsets[w] + work.n_listed[w]):
+                value += work.counts[j] * work.weight[work.topics[j]]
+            total += math.log(value / mass)
+    return total
+
+
+@log_prior.register(LDA)
+def _(model, work, theta):
+    # Gamma(1, 1) laws of alpha and beta where these are learnt, on the log scale.
+    value, last = 0.0, theta.size - 1
+    for j in range(theta.size):
+        if (model.learns_beta and j == last) or (model.learns_alpha and j < last):
+            value += theta[j] - math.exp(theta[j])
+    return value
+
+
+@record.register(LDA)
+def _(model, work, theta, out):
+    set_prior(work, theta)
+    n_words, size = model.offsets.size - 1, model.n_topics * (model.offsets.size - 1)
+    out[:size] = work.prior[-1]
+    for w in range(n_words):
+        for j in range(model.offsets[w], model.offsets[w] + work.n_listed[w]):
+            out[work.topics[j] * n_words + w] += work.counts[j]
+    out[size:] = work.prior
+
+
+@theta_of.register(LDA)
+def _(model, draw):
+    return np.log(draw[-model.n_topics - 1 :]).astype(np.float32)
+
+
+@parameter_dtype.register(LDA)
+def _(model):
+    return np.dtype(np.float32)

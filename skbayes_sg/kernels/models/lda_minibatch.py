@@ -1,0 +1,176 @@
+"""Latent Dirichlet allocation whose parameters are the topics, for minibatches.
+
+    phi_kw = theta_wk / sum_v theta_vk,    theta_wk ~ Gamma(beta, 1)
+
+A row is a document, and nothing of it is kept: the topics of its tokens are drawn anew
+from `n_sweeps` Gibbs sweeps given phi, and the counts of words in topics averaged over
+the later half of them (Patterson & Teh, 2013). theta is word-major, (W, K).
+
+    d log p / d theta_wk = (n_wk + beta - 1) / theta_wk - n_k / sum_v theta_vk - 1,
+    n = N / |S| E[counts of the minibatch S | phi]
+
+Given the counts theta has a Gamma(beta + n_wk, 1) law, whatever the masses of topics.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayes_sg.kernels.capabilities.local_variables import draw_local
+from skbayes_sg.kernels.capabilities.positive_blocks import (
+    add_gain_and_loss,
+    positive_prior,
+)
+from skbayes_sg.kernels.generic import helper
+from skbayes_sg.kernels.protocol.model import (
+    add_gradient,
+    add_prior_gradient,
+    init_work,
+    n_parameters,
+    n_recorded,
+    n_rows,
+    record,
+    theta_of,
+)
+
+LEAST = 1e-30  # of a topic's share in a word, so that some topic can be drawn
+
+
+class MinibatchLDA(NamedTuple):
+    """Tokens, document by document, and the priors."""
+
+    words: np.ndarray  # (n_tokens,) int32: the word of each token
+    indptr: np.ndarray  # (D + 1,) int64: where the tokens of each document begin
+    alpha: np.ndarray  # (K,)
+    beta: float
+    n_words: int  # W
+    weight: float = 1.0  # documents for which each one stands
+    n_sweeps: int = 20  # over the tokens of a document
+
+
+class MinibatchWork(NamedTuple):
+    """Counts of the last minibatch, and buffers."""
+
+    counts: np.ndarray  # (W, K)
+    n_k: np.ndarray  # (K,) their sums
+    mass: np.ndarray  # (K,) sum of theta over the words
+    n_dk: np.ndarray  # (K,)
+    share: np.ndarray  # (K,)
+    z: np.ndarray  # (tokens of the longest document,) int32
+
+
+@n_parameters.register(MinibatchLDA)
+def _(model):
+    return model.n_words * model.alpha.size
+
+
+@n_rows.register(MinibatchLDA)
+def _(model):
+    return model.indptr.size - 1
+
+
+@init_work.register(MinibatchLDA)
+def _(model):
+    k = model.alpha.size
+    rows = [np.zeros(k) for _ in range(4)]
+    longest = int(np.diff(model.indptr).max())
+    return MinibatchWork(
+        counts=np.zeros((model.n_words, k)),
+        n_k=rows[0],
+        mass=rows[1],
+        n_dk=rows[2],
+        share=rows[3],
+        z=np.zeros(longest, np.int32),
+    )
+
+
+@draw_local.register(MinibatchLDA)
+def _(model, work, theta, idx, rng):
+    k_all, table = model.alpha.size, theta.reshape(model.n_words, model.alpha.size)
+    work.counts[:] = 0.0
+    work.n_k[:] = 0.0
+    work.mass[:] = 0.0
+    for w in range(model.n_words):
+        for k in range(k_all):
+            work.mass[k] += table[w, k]
+    for d in idx:
+        _draw_document(model, work, table, d, rng)
+
+
+@helper
+def _draw_document(model, work, table, d, rng):
+    """Draw the topics of document d's tokens, and add their counts."""
+    alpha, n_dk, share, z = model.alpha, work.n_dk, work.share, work.z
+    first, last = model.indptr[d], model.indptr[d + 1]
+    kept = model.n_sweeps - model.n_sweeps // 2
+    n_dk[:] = 0.0
+    for sweep in range(model.n_sweeps):
+        for i in range(first, last):
+            row = table[model.words[i]]
+            if sweep > 0:
+                n_dk[z[i - first]] -= 1.0
+            total = 0.0
+            for k in range(alpha.size):
+                total += (alpha[k] + n_dk[k]) * (row[k] / work.mass[k] + LEAST)
+                share[k] = total
+            u, k = rng.random() * total, 0
+            while share[k] < u and k < alpha.size - 1:
+                k += 1
+            n_dk[k] += 1.0
+            z[i - first] = k
+            if sweep >= model.n_sweeps - kept:
+                work.counts[model.words[i], k] += 1.0 / kept
+                work.n_k[k] += 1.0 / kept
+
+
+@positive_prior.register(MinibatchLDA)
+def _(model, work, shape, rate):
+    for j in range(shape.size):
+        shape[j] = model.beta
+        rate[j] = 1.0
+
+
+@add_gain_and_loss.register(MinibatchLDA)
+def _(model, work, theta, idx, scale, gain, loss):
+    n_topics, scale = model.alpha.size, scale * model.weight
+    for w in range(model.n_words):
+        for k in range(n_topics):
+            gain[w * n_topics + k] += scale * work.counts[w, k]
+
+
+@add_gradient.register(MinibatchLDA)
+def _(model, work, theta, idx, scale, out):
+    n_topics, scale = model.alpha.size, scale * model.weight
+    for w in range(model.n_words):
+        for k in range(n_topics):
+            j = w * n_topics + k
+            own = work.counts[w, k] / theta[j]
+            out[j] += scale * (own - work.n_k[k] / work.mass[k])
+
+
+@add_prior_gradient.register(MinibatchLDA)
+def _(model, work, theta, out):
+    for j in range(theta.size):
+        out[j] += (model.beta - 1.0) / theta[j] - 1.0
+
+
+@n_recorded.register(MinibatchLDA)
+def _(model):
+    return model.alpha.size * (model.n_words + 1) + 1
+
+
+@record.register(MinibatchLDA)
+def _(model, work, theta, out):
+    n_topics, n_words = model.alpha.size, model.n_words
+    for w in range(n_words):
+        for k in range(n_topics):
+            out[k * n_words + w] = theta[w * n_topics + k]
+    out[n_topics * n_words : -1] = model.alpha
+    out[-1] = model.beta
+
+
+@theta_of.register(MinibatchLDA)
+def _(model, draw):
+    k, w = model.alpha.size, model.n_words
+    table = np.asarray(draw[: k * w], np.float64).reshape(k, w)
+    return np.ascontiguousarray(table.T).ravel()

@@ -1,0 +1,276 @@
+"""The topic model as users see it."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skbayes_sg import SGMCMCLatentDirichletAllocation
+from skbayes_sg.inference.monitoring import monitored
+from skbayes_sg.inference.topics import permute
+from skbayes_sg.kernels.samplers import SCIR, SGLD
+from skbayes_sg.metrics import completion_perplexity
+
+K, W = 3, 12
+
+
+def corpus(n_documents=150, length=40, seed=0):
+    """Return counts of three topics that share no words, and the weights."""
+    rng = np.random.default_rng(seed)
+    topics = np.kron(np.eye(K), np.full(W // K, K / W))
+    weights = rng.dirichlet(np.full(K, 0.3), size=n_documents)
+    return np.array([rng.multinomial(length, p) for p in weights @ topics]), weights
+
+
+def lda(**settings):
+    settings = {"burn_in": 40, "thin": 4, "n_draws": 8, "random_state": 0} | settings
+    return SGMCMCLatentDirichletAllocation(settings.pop("n_components", K), **settings)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, weights = corpus()
+    return lda().fit(X), X, weights
+
+
+@parametrize_with_checks([lda(n_components=2, burn_in=5, thin=1, n_draws=3)])
+def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+def test_topics_that_share_no_words_are_found(fitted):
+    model, X, weights = fitted
+    phi = model.components_ / model.components_.sum(axis=1, keepdims=True)
+    blocks = phi.reshape(K, K, W // K).sum(axis=2)
+    assert sorted(blocks.argmax(axis=1)) == list(range(K))
+    assert blocks.max(axis=1).min() > 0.95
+    found, std = model.transform(X, return_std=True)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    order = blocks.argmax(axis=0)
+    # Weights given the topics, Dirichlet: E |error| is about the sd of each.
+    z = (found[:, order] - weights) / std[:, order]
+    assert 0.8 < z.std() < 1.2
+    assert np.abs(z.mean()) < 0.2
+    assert model.affinity_.min() > 0.98
+
+
+def test_pseudo_counts_add_up_to_the_tokens_and_the_prior(fitted):
+    model, X, _ = fitted
+    total = X.sum() + K * W * model.topic_word_prior_
+    np.testing.assert_allclose(model.components_.sum(), total, rtol=1e-5)
+    assert model.topic_word_prior_ == pytest.approx(1 / K)
+    np.testing.assert_allclose(model.doc_topic_prior_, 1 / K)
+
+
+def test_known_topics_leave_a_dirichlet_law():
+    """Words that are their own topic's alone: sd of phi against its closed form."""
+    X = np.kron(np.eye(2, dtype=int), np.array([[60, 40]])).repeat(20, axis=0)
+    model = lda(n_components=2, topic_word_prior=0.01, n_draws=4).fit(X)
+    best = model.components_.argmax(axis=1)
+    b = 20 * 60 + 0.01
+    total = 20 * 100 + 4 * 0.01
+    m = b / total
+    sd = np.sqrt(m * (1 - m) / (1 + total))
+    np.testing.assert_allclose(model.components_std_[[0, 1], best], sd, rtol=0.02)
+    table = model.top_words(2, prob=0.9)
+    np.testing.assert_allclose(table.high[:, 0] - table.low[:, 0], 3.29 * sd, rtol=0.02)
+    np.testing.assert_allclose(table.mean[:, 0], m, rtol=1e-3)
+
+
+def test_same_numbers_for_any_n_jobs_batches_of_storage_and_input(fitted, tmp_path):
+    model, X, _ = fitted
+    for other in (
+        lda(n_jobs=2).fit(sp.csr_matrix(X)),
+        lda(storage=tmp_path).fit(X.astype(np.float32)),
+        lda(checkpoint=tmp_path / "c").fit(sp.csc_array(X)),
+    ):
+        np.testing.assert_array_equal(other.samples_, model.samples_)
+
+
+def test_minibatches_visit_documents_in_turn(fitted):
+    model, X, _ = fitted
+    other = lda(batch_size=50, burn_in=120, thin=12).fit(X)
+    # The same draws, in the same order, however they are cut into iterations.
+    np.testing.assert_array_equal(other.samples_, model.samples_)
+    assert (other.batch_size_, model.batch_size_) == (50, 150)
+
+
+def test_warm_start_continues_the_chains(fitted):
+    _, X, _ = fitted
+    whole = lda(n_draws=8, n_chains=1).fit(X)
+    parts = lda(n_draws=4, n_chains=1, warm_start=True)
+    parts.fit(X)
+    np.testing.assert_array_equal(parts.samples_, whole.samples_[:, :4])
+    parts.fit(X)
+    np.testing.assert_array_equal(parts.samples_, whole.samples_[:, 4:])
+
+
+def test_a_killed_fit_continues_from_its_checkpoint(fitted, tmp_path, stop_after):
+    model, X, _ = fitted
+    stop_after(30, lambda: lda(checkpoint=tmp_path).fit(X))
+    again = lda(checkpoint=tmp_path).fit(X)
+    np.testing.assert_array_equal(again.samples_, model.samples_)
+
+
+def test_moments_in_place_of_draws(fitted):
+    model, X, _ = fitted
+    other = lda(keep="variances").fit(X)
+    np.testing.assert_allclose(other.components_, model.components_, rtol=1e-4)
+    largest = model.components_std_.max()
+    difference = np.abs(other.components_std_ - model.components_std_).max()
+    assert difference < 0.05 * largest
+    weights, expected = other.transform(X), model.transform(X)
+    np.testing.assert_allclose(weights, expected, atol=0.05)
+    assert not hasattr(other, "samples_")
+    other.top_words(3)
+
+
+def test_learnt_priors_are_near_those_of_the_data(fitted):
+    _, X, _ = fitted
+    model = lda(doc_topic_prior="learn", topic_word_prior="learn", n_draws=20).fit(X)
+    # 150 documents of Dirichlet(0.3, 0.3, 0.3): the sd of log alpha is about 0.12.
+    assert np.all(np.abs(np.log(model.doc_topic_prior_ / 0.3)) < 0.5)
+    assert model.topic_word_prior_ < 2.0
+    assert model.samples_[..., -1].std() > 0
+
+
+def test_perplexity_is_near_that_of_the_truth(fitted):
+    model, _, _ = fitted
+    X, _ = corpus(seed=1)
+    topics = np.kron(np.eye(K), np.full(W // K, K / W)) + 1e-9
+    truth = completion_perplexity(X, topics, 0.3)
+    assert truth < model.perplexity(X) < 1.03 * truth
+    assert model.perplexity(X, method="bound") > 1.0
+    assert model.score(X) == pytest.approx(-np.log(model.perplexity(X)))
+
+
+def test_pipeline_names_and_pickles(fitted):
+    texts = 10 * ["cat dog pet", "dog cat vet", "stock bond rate", "bond stock fee"]
+    pipeline = make_pipeline(CountVectorizer(), lda(n_components=2))
+    weights = pipeline.fit_transform(texts)
+    again = pickle.loads(pickle.dumps(pipeline))
+    np.testing.assert_array_equal(again.transform(texts), weights)
+    vectorizer, model = pipeline[0], pipeline[-1]
+    names = model.get_feature_names_out()
+    assert list(names) == [f"sgmcmclatentdirichletallocation{k}" for k in range(2)]
+    words = model.top_words(2, feature_names=vectorizer.get_feature_names_out()).words
+    assert {frozenset(row) for row in words} == {
+        frozenset({"cat", "dog"}),
+        frozenset({"stock", "bond"}),
+    }
+    clone(pipeline)
+
+
+def test_summary_tells_where_chains_disagree(fitted):
+    pytest.importorskip("pandas")
+    model, X, _ = fitted
+    table = model.summary(n_words=4)
+    assert table["share"].sum() == pytest.approx(1.0)
+    assert table.attrs["rhat"] < 1.5
+    noise = np.random.default_rng(0).poisson(0.3, (40, 12))  # no topics to agree on
+    with pytest.warns(ConvergenceWarning, match="chains disagree"):
+        lda(n_components=6, topic_word_prior=0.05).fit(noise).summary()
+
+
+def test_what_needs_gradients_says_so(fitted):
+    for name in ("ksd", "check"):
+        with pytest.raises(AttributeError, match="neither ksd"):
+            getattr(fitted[0], name)
+
+
+def test_fit_compares_chains_by_what_no_label_changes(fitted):
+    _, X, _ = fitted
+    values = monitored(lda()._build(sp.csr_array(X)), fitted[0].samples_)
+    mixed = fitted[0].samples_.copy()
+    permute(mixed, np.tile([2, 0, 1], (2, 8, 1)), K, W)
+    again = monitored(lda()._build(sp.csr_array(X)), mixed)
+    np.testing.assert_allclose(again, values, rtol=1e-6)
+    assert values.shape == (2, 8, 2)
+
+
+BAD = {
+    "negative": (-np.ones((3, 4), int), "Negative"),
+    "fractions": (np.full((3, 4), 0.5), "no whole number"),
+    "no tokens": (np.zeros((3, 4), int), "no tokens"),
+    "a word too often": (np.array([[2**32, 0]]), "more than 2147483647"),
+    "too many": (np.full((10, 2000), 2**30), "would not fit into memory"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_counts(name):
+    X, message = BAD[name]
+    with pytest.raises(ValueError, match=message):
+        lda().fit(X)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"n_components": 0}, ValueError, "n_components=0"),
+        ({"doc_topic_prior": -1.0}, ValueError, "doc_topic_prior=-1.0"),
+        ({"doc_topic_prior": "auto"}, ValueError, 'use "learn" or a number'),
+        ({"doc_topic_prior": [0.1, 0.2]}, ValueError, "one for each"),
+        ({"topic_word_prior": [0.1, 0.2, 0.3]}, TypeError, "topic_word_prior"),
+        ({"batch_size": 1000}, ValueError, "batch_size=1000 is larger"),
+        ({"sampler": SGLD()}, ValueError, "must be an instance of Gibbs"),
+        ({"keep": "moments"}, ValueError, 'use "variances"'),
+    ],
+)
+def test_bad_parameters(settings, error, message):
+    with pytest.raises(error, match=message):
+        lda(**settings).fit(corpus(20)[0])
+
+
+def test_odd_documents_have_answers(fitted):
+    """Empty documents and columns, more topics than words, words never seen."""
+    X = np.array([[3, 0, 2, 0], [0, 0, 0, 0], [0, 0, 4, 0]])
+    model = lda(n_components=6, doc_topic_prior=[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]).fit(X)
+    assert np.isfinite(model.components_).all()
+    prior = model.transform(np.zeros((1, 4), int))
+    np.testing.assert_allclose(np.sort(prior[0]), np.arange(1, 7) / 21, atol=0.1)
+    unseen = model.transform(np.array([[0, 9, 0, 0]]))
+    np.testing.assert_allclose(unseen.sum(), 1.0)
+    with pytest.raises(ValueError, match="too few tokens"):
+        model.perplexity(np.eye(4, dtype=int))
+
+
+def test_a_stream_finds_the_topics():
+    model = lda(total_samples=3000, n_draws=10, n_chains=1)
+    for t in range(30):
+        model.partial_fit(corpus(100, seed=t + 10)[0])
+    assert (model.n_batches_, model.n_samples_seen_) == (30, 3000)
+    assert model.samples_.shape == (1, 10, K * W + K + 1)
+    phi = model.components_ / model.components_.sum(axis=1, keepdims=True)
+    blocks = phi.reshape(K, K, W // K).sum(axis=2)
+    assert sorted(blocks.argmax(axis=1)) == list(range(K))
+    X, _ = corpus(seed=1)
+    topics = np.kron(np.eye(K), np.full(W // K, K / W)) + 1e-9
+    # The last batches still have a share of 7 % each, and their noise.
+    assert model.perplexity(X) < 1.1 * completion_perplexity(X, topics, 0.3)
+    model.top_words(2)
+
+
+def test_equal_streams_give_equal_topics():
+    batches = [corpus(30, seed=t)[0] for t in range(3)]
+    first, second = lda(n_chains=1), lda(n_chains=1)
+    for X in batches:
+        first.partial_fit(X)
+        second.partial_fit(X)
+        second = pickle.loads(pickle.dumps(second))
+    np.testing.assert_array_equal(first.samples_, second.samples_)
+    assert not np.array_equal(first.samples_[:, 0], first.samples_[:, 1])
+
+
+def test_the_sampler_of_the_literature_finds_the_same_topics(fitted):
+    model, X, _ = fitted
+    other = lda(sampler=SCIR(), batch_size=50, burn_in=150, thin=5, n_chains=1).fit(X)
+    assert other.perplexity(X) < 1.05 * model.perplexity(X)
+    ratio = other.components_std_.mean() / model.components_std_.mean()
+    assert 0.5 < ratio < 3.0  # it is wider, by the noise of its minibatches
