@@ -37,7 +37,9 @@ def logistic():
     X = rng.normal(size=(2000, 4)) * [1.0, 1e3, 1e-3, 1.0]
     X[:, 3] += X[:, 0]
     y = (rng.random(2000) < 1 / (1 + np.exp(-X[:, 0]))).astype(float)
-    return for_kernels(GLM(Bernoulli(), X, y, np.empty(0), 0.1, True, 1))
+    return for_kernels(
+        GLM(Bernoulli(), X, y, np.empty(0), np.full(X.shape[1] + 1, 0.1), True, 1)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +122,9 @@ def skewed():
     """Features that are seldom there, and never with the second class."""
     X = np.kron(np.eye(30), np.ones((20, 1)))
     y = np.zeros(600)
-    return for_kernels(GLM(Bernoulli(), X, y, np.empty(0), 0.02, False, 1))
+    return for_kernels(
+        GLM(Bernoulli(), X, y, np.empty(0), np.full(X.shape[1], 0.02), False, 1)
+    )
 
 
 def exact_moments():
