@@ -20,7 +20,7 @@ from skbayes_sg.kernels.protocol.model import (
 )
 from skbayes_sg.metrics import kernel_stein_discrepancy
 from skbayes_sg.utils._extras import extra
-from skbayes_sg.utils._validation import check_integer, check_number
+from skbayes_sg.utils._validation import check_integer, check_number, shown
 from skbayes_sg.utils._warnings import warn_user
 
 MAX_RHAT = 1.05
@@ -260,11 +260,11 @@ class DiagnosticsMixin:
         return remembered("covariance", covariance)
 
 
-def check_probability(prob):
+def check_probability(prob, name="prob"):
     """Raise an error unless `prob` is the probability of an interval."""
-    check_number("prob", prob, above=0)
+    check_number(name, prob, above=0)
     if prob >= 1:
-        raise ValueError(f"prob={prob!r} is not allowed; it must be less than 1")
+        raise ValueError(f"{name}={shown(prob)} is not allowed; it must be less than 1")
 
 
 def warn_of_convergence(names, ess, rhat):

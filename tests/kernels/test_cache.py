@@ -31,6 +31,7 @@ import numpy as np
 from skbayes_sg import sample
 from skbayes_sg.kernels import generic, models
 from skbayes_sg.kernels.gradients import ControlVariate
+from skbayes_sg.kernels.likelihoods import Bernoulli
 from skbayes_sg.kernels.samplers import SGLD
 
 rng = np.random.default_rng(0)
@@ -176,6 +177,7 @@ from skbayes_sg.kernels.engine import run_chain
 from skbayes_sg.kernels.coordinates import Dense
 from skbayes_sg.kernels.gradients import GRADIENTS
 from skbayes_sg.kernels.generic import for_kernels
+from skbayes_sg.kernels.likelihoods import Bernoulli
 from skbayes_sg.kernels.protocol.gradient import prepare
 from skbayes_sg.kernels.protocol.sampler import init_state
 from skbayes_sg.kernels.samplers import LeimkuhlerMatthews
