@@ -13,7 +13,11 @@ from skbayes_sg.inspection import CoefficientDisplay, KSDSearchDisplay, TraceDis
 from skbayes_sg.linear_model import (
     SGHMCLogisticRegression,
     SGLDLogisticRegression,
+    SGMCMCLinearRegression,
     SGMCMCLogisticRegression,
+    SGMCMCNegativeBinomialRegressor,
+    SGMCMCPoissonRegressor,
+    SGMCMCRobustRegressor,
     SGNHTLogisticRegression,
 )
 from skbayes_sg.model_selection import KSDStepSizeSearch
@@ -47,8 +51,12 @@ __all__ = [
     "SGLDRegressorMLP",
     "SGMCMCClassifierMLP",
     "SGMCMCLatentDirichletAllocation",
+    "SGMCMCLinearRegression",
     "SGMCMCLogisticRegression",
+    "SGMCMCNegativeBinomialRegressor",
+    "SGMCMCPoissonRegressor",
     "SGMCMCRegressorMLP",
+    "SGMCMCRobustRegressor",
     "SGNHTClassifierMLP",
     "SGNHTLogisticRegression",
     "SGNHTRegressorMLP",

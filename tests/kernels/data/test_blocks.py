@@ -47,7 +47,7 @@ def always(monkeypatch):
 
 def regression(family="logistic", n=N, dtype=np.float64, weighted=False, **settings):
     rng = np.random.default_rng(5)
-    example = glm(family, dtype=dtype)
+    example = glm(family, dtype=dtype, intercept=settings.get("intercept", True))
     p = example.rows.shape[1]
     y = rng.permutation(np.resize(example.y, n))
     weights = rng.uniform(0.5, 2, n) if weighted else np.empty(0)
@@ -64,7 +64,15 @@ def regression(family="logistic", n=N, dtype=np.float64, weighted=False, **setti
 def large(n=10_000, dtype=np.float64):
     X = np.random.default_rng(0).normal(size=(n, 2)).astype(dtype)
     y = np.zeros(n, dtype)
-    return GLM(Bernoulli(), X, y, np.empty(0, dtype), 0.1, True, 1)
+    return GLM(
+        Bernoulli(),
+        X,
+        y,
+        np.empty(0, dtype),
+        np.full(X.shape[1] + 1, 0.1, dtype),
+        True,
+        1,
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
