@@ -91,7 +91,7 @@ def test_the_absolute_value_is_rejected():
     with pytest.raises(AssertionError):
         check_dirichlet(draws, SPARSE)
     empty = draws[:, 3:].mean() / (SHAPE / (1000 + 10 * SHAPE))
-    assert 3.0 < empty < 6.0  # 4.7 in our notes
+    assert 3.0 < empty < 6.0
 
 
 class Unnormalized(ExpandedDirichlet):
