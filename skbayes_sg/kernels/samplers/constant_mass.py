@@ -3,9 +3,10 @@
     N_k ~ Poisson(kappa x_k),    x ~ Dirichlet(b + N),    kappa = B r / (1 - r)
 
 where r = exp(-h / 2), and b = prior + counts of a minibatch. `SCIR` has the sum of
-theta in place of the constant B, and the sum remembers past counts: with latent
-variables this couples it to the probabilities, and its law is not the posterior even at
-small h. Here nothing but x is remembered, and every B leaves Dirichlet(b) invariant.
+theta in place of the constant B. Where latent variables move counts between several
+simplexes, as between topics, that sum remembers past counts and is coupled to the
+probabilities. Here nothing but x is remembered, and every B leaves Dirichlet(b)
+invariant.
 """
 
 import math
