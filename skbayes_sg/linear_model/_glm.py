@@ -1,14 +1,14 @@
 """What regressions with linear predictors share, of classes and of numbers alike."""
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.base._sampling import BaseSGMCMC, likelihood_weights
 from skbayes_sg.base._streaming import StreamingMixin
 from skbayes_sg.inference.predictors import normal_points, predictor_moments
 from skbayes_sg.kernels.models import GLM
 from skbayes_sg.kernels.models.glm_units import Units
-from skbayes_sg.utils._design import design_rows, far_centers
+from skbayes_sg.utils._design import design_rows, far_centers, validate_data
 from skbayes_sg.utils._validation import (
     check_auto,
     check_bool,
@@ -92,6 +92,7 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             order="C",
+            accept_large_sparse=False,
             **options,
         )
 

@@ -9,9 +9,9 @@ from skbayes_sg.utils._validation import check_magnitude
 
 SCALE = "scale its columns, with sklearn.preprocessing.StandardScaler for instance"
 REMEDY = "build it again with scipy.sparse.csr_array(dense), or from (row, column)"
-LARGEST = np.iinfo(np.int32).max
 FAR = 3.0  # standard deviations of a column's mean from zero
 ROWS_AT_ONCE = 2**14
+LARGEST = np.iinfo(np.int32).max
 
 
 def validate_data(estimator, X, *y, **options):
@@ -32,11 +32,6 @@ def design_rows(X):
     if not issparse(X):
         return np.asarray(X)
     X = checked_sparse(X)
-    if X.shape[1] > np.iinfo(np.int32).max:
-        raise ValueError(
-            f"X has {X.shape[1]} columns, more than 32-bit indices can tell apart; "
-            "use fewer features"
-        )
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
