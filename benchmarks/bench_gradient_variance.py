@@ -48,7 +48,9 @@ HIDDEN = 20  # units of the network
 def logistic_regression(n, d):
     X, y = make_logistic(n, d, random_state=0)
     y, none = y.astype(np.float64), np.empty(0)
-    return for_kernels(GLM(Bernoulli(), X, y, none, 0.1, True, 1))
+    return for_kernels(
+        GLM(Bernoulli(), X, y, none, np.full(X.shape[1] + 1, 0.1), True, 1)
+    )
 
 
 def digits_network():

@@ -79,7 +79,15 @@ def ours(X, y, n_repeats=3):
 def whitened(X, y, mode):
     """Return the rows with an intercept, and L of the coordinates at the mode."""
     rows, none = np.column_stack([X, np.ones(len(X))]), np.empty(0)
-    model = GLM(Bernoulli(), rows, y.astype(float), none, 1 / PRIOR_VARIANCE, False, 1)
+    model = GLM(
+        Bernoulli(),
+        rows,
+        y.astype(float),
+        none,
+        np.full(rows.shape[1], 1 / PRIOR_VARIANCE),
+        False,
+        1,
+    )
     return rows, whitening(curvature_matrix(for_kernels(model), mode))
 
 

@@ -48,7 +48,7 @@ from skbayes_sg.kernels.likelihoods import Bernoulli
 from skbayes_sg.kernels.models import GLM
 from skbayes_sg.kernels.samplers import SAMPLERS
 X, y = np.random.default_rng(0).normal(size=(50, 4)), np.arange(50.0) % 2
-model = GLM(Bernoulli(), X, y, np.empty(0), 0.1, True, 1)
+model = GLM(Bernoulli(), X, y, np.empty(0), np.full(X.shape[1] + 1, 0.1), True, 1)
 gradient = Full() if {name!r} in ("mala", "hmc") else Minibatch(10)
 settings = dict(step_size=1e-3, n_draws=3, scale=np.ones(5))
 numba.njit(lambda x: x + 1)(1)
@@ -115,7 +115,15 @@ def main():
     quick = arguments.quick
     X, y = make_logistic(10_000 if quick else 100_000, D, random_state=0)
     model = for_kernels(
-        GLM(Bernoulli(), X, y.astype(float), np.empty(0), 0.1, False, 1)
+        GLM(
+            Bernoulli(),
+            X,
+            y.astype(float),
+            np.empty(0),
+            np.full(X.shape[1], 0.1),
+            False,
+            1,
+        )
     )
     print("sampler        iteration  gradients  overhead    compile    known    again")
     for name in arguments.samplers:

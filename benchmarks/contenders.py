@@ -55,7 +55,17 @@ def _model(X, y):
     from skbayes_sg.kernels.likelihoods import Bernoulli
     from skbayes_sg.kernels.models import GLM
 
-    return for_kernels(GLM(Bernoulli(), X, y, np.empty(0, X.dtype), 0.1, False, 1))
+    return for_kernels(
+        GLM(
+            Bernoulli(),
+            X,
+            y,
+            np.empty(0, X.dtype),
+            np.full(X.shape[1], 0.1, X.dtype),
+            False,
+            1,
+        )
+    )
 
 
 def limit(X, y, sampler, cv, n, center):

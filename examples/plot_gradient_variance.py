@@ -28,7 +28,17 @@ from skbayes_sg.kernels.protocol.gradient import init_memory, prepare
 from skbayes_sg.kernels.protocol.model import init_work
 
 X, y = make_logistic(20_000, 10, random_state=0)
-model = for_kernels(GLM(Bernoulli(), X, y.astype(float), np.empty(0), 0.1, True, 1))
+model = for_kernels(
+    GLM(
+        Bernoulli(),
+        X,
+        y.astype(float),
+        np.empty(0),
+        np.full(X.shape[1] + 1, 0.1),
+        True,
+        1,
+    )
+)
 mode = find_mode(model)
 factor = whitening(curvature_matrix(model, mode))
 rng = np.random.default_rng(0)

@@ -15,7 +15,7 @@ from skbayes_sg.kernels.capabilities.curvature import add_hessian
 from skbayes_sg.kernels.generic import implements
 from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
 from skbayes_sg.kernels.protocol.model import (
-    is_log_concave,
+    has_one_mode,
     n_parameters,
     n_rows,
     theta_of,
@@ -242,7 +242,7 @@ class DiagnosticsMixin:
         """Return the gradient estimator for `batch_size` rows, None for all rows."""
         if batch_size is None:
             return None
-        if is_log_concave(self._model):
+        if has_one_mode(self._model):
             return ControlVariate(batch_size, self.mode_)
         return Minibatch(batch_size)
 

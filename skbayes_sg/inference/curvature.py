@@ -36,13 +36,24 @@ def whitening(matrix):
             "checked; do not write to X, y or sample_weight during a fit, and scale "
             "columns with very large values"
         )
-    sd = 1.0 / np.sqrt(np.diag(matrix))  # unit diagonal first, for badly scaled columns
+    # Unit diagonal first, for badly scaled columns.
+    sd = 1.0 / np.sqrt(np.maximum(np.abs(np.diag(matrix)), np.finfo(float).tiny))
     scaled = matrix * np.outer(sd, sd)
     try:
         root = cholesky(scaled, lower=True)
-    except LinAlgError:  # columns that repeat one another to rounding
-        root = cholesky(scaled + 1e-8 * np.eye(len(sd)), lower=True)
+    except LinAlgError:
+        root = cholesky(_positive(scaled), lower=True)
     return sd[:, None] * solve_triangular(root, np.eye(len(sd)), lower=True).T
+
+
+def _positive(scaled):
+    """Return a positive definite matrix that is close to one of unit diagonal."""
+    nearly = scaled + 1e-8 * np.eye(len(scaled))  # columns that repeat one another
+    values, vectors = np.linalg.eigh(nearly)
+    if values[0] > 0.0:
+        return nearly
+    # Not at a mode: where -log p curves downwards, move as if it curved upwards.
+    return (vectors * np.maximum(np.abs(values), 1e-3)) @ vectors.T
 
 
 def largest_curvature(model, theta, unit, n_iter=30):

@@ -18,8 +18,8 @@ from skbayes_sg.kernels.numerics.blas import one_blas_thread
 from skbayes_sg.kernels.optimizers import Adam
 from skbayes_sg.kernels.passes import log_posterior
 from skbayes_sg.kernels.protocol.model import (
+    has_one_mode,
     init_work,
-    is_log_concave,
     n_parameters,
     n_rows,
     parameter_dtype,
@@ -35,11 +35,11 @@ MIN_ROWS = 32  # of thinned data, for each parameter
 def find_mode(model, start=None, *, n_iter=10_000, random_state=None):
     """Return a mode of the posterior, (n_parameters,), in the model's dtype.
 
-    L-BFGS where the log posterior is concave, without a `start` from the mode of fewer
+    L-BFGS where the posterior has one mode, without a `start` from the mode of fewer
     rows; Adam on minibatches, `n_iter` steps, for all other models.
     """
     model, d = for_kernels(model), n_parameters(model)
-    if is_log_concave(model):
+    if has_one_mode(model):
         many = n_rows(model) >= THINNING * MIN_ROWS * d and implements(thinned, model)
         if start is None and many:
             start = find_mode(thinned(model, THINNING))

@@ -122,7 +122,9 @@ def too_large_steps():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(200, 5))
     y = (rng.random(200) < 0.5).astype(float)
-    logistic = GLM(Bernoulli(), X, y, np.empty(0), 0.1, True, 1)
+    logistic = GLM(
+        Bernoulli(), X, y, np.empty(0), np.full(X.shape[1] + 1, 0.1), True, 1
+    )
     gaussian = GaussianMean(X, np.diag([1.0, 2.0, 3.0, 4.0, 100.0]))
     for step in np.geomspace(1.0, 1e6, 5):
         for sampler in (SGLD(), LeimkuhlerMatthews()):

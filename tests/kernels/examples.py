@@ -9,9 +9,13 @@ from skbayes_sg.kernels.likelihoods import (
     Bernoulli,
     Categorical,
     FixedGaussian,
+    Gaussian,
+    NegativeBinomial,
     Poisson,
+    StudentT,
 )
 from skbayes_sg.kernels.models import GLM, GaussianMean
+from skbayes_sg.kernels.models.glm_units import Units
 from skbayes_sg.kernels.models.mlp import MLP
 from skbayes_sg.kernels.models.mlp_layers import Tanh
 
@@ -51,7 +55,8 @@ def glm(
     X, y = features(rng, n, p).astype(dtype), targets(rng, n).astype(dtype)
     weights = rng.uniform(0.5, 2.0, n if weighted else 0).astype(dtype)
     rows = csr(X) if sparse else X
-    return for_kernels(GLM(family, rows, y, weights, 0.7, intercept, n_outputs))
+    prior = np.full(n_outputs * (p + int(intercept)), 0.7, dtype)
+    return for_kernels(GLM(family, rows, y, weights, prior, intercept, n_outputs))
 
 
 def small_model(name, n=20):
@@ -65,3 +70,26 @@ def small_model(name, n=20):
         return glm(name, n, weighted=True)
     root = rng.normal(size=(3, 3))
     return for_kernels(GaussianMean(rng.normal(size=(n, 3)), root @ root.T + np.eye(3)))
+
+
+def noisy_glm(name, n=20, p=3, dtype=np.float64, sparse=False, weighted=True):
+    """Return a GLM whose likelihood has parameters of its own, named in `NOISY`."""
+    rng = np.random.default_rng(n)
+    likelihood, K, targets = NOISY[name]
+    X, y = features(rng, n, p).astype(dtype), targets(rng, n).astype(dtype)
+    weights = rng.uniform(0.5, 2.0, n if weighted else 0).astype(dtype)
+    prior = np.linspace(0.5, 2.0, K * (p + 1)).astype(dtype)
+    offsets = rng.normal(size=n).astype(dtype)
+    units = Units(rng.normal(size=p), rng.normal(size=K), rng.uniform(1, 2, K))
+    rows = csr(X) if sparse else X
+    return for_kernels(
+        GLM(likelihood, rows, y.ravel(), weights, prior, True, K, offsets, units)
+    )
+
+
+NOISY = {
+    "linear": (Gaussian(0.5, 2.0), 2, lambda rng, n: rng.normal(size=(2, n))),
+    "negative binomial": (NegativeBinomial(), 1, lambda rng, n: rng.poisson(3.0, n)),
+    "student": (StudentT(), 1, lambda rng, n: rng.standard_t(2.0, n)),
+    "student, df known": (StudentT(4.0), 1, lambda rng, n: rng.standard_t(2.0, n)),
+}

@@ -39,7 +39,7 @@ from skbayes_sg.kernels.samplers import SGLD
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 3))
 y = (X[:, 0] > 0).astype(float)
-model = models.GLM(Bernoulli(), X, y, np.empty(0), 0.1, True, 1)
+model = models.GLM(Bernoulli(), X, y, np.empty(0), np.full(4, 0.1), True, 1)
 draws = sample(model, SGLD(), ControlVariate(5, np.zeros(4)), step_size=0.01,
                n_draws=20, burn_in=20, random_state=0)
 np.save(sys.argv[1], draws)
@@ -231,7 +231,8 @@ from skbayes_sg.kernels.schedules import Constant
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 3))
 y = (X[:, 0] > 0).astype(float)
-model = for_kernels(models.GLM(Bernoulli(), X, y, np.empty(0), 0.1, True, 1))
+prior = np.full(4, 0.1)
+model = for_kernels(models.GLM(Bernoulli(), X, y, np.empty(0), prior, True, 1))
 gradient = GRADIENTS["linear-cv"](20, np.zeros(4))
 gradient = for_kernels(prepare(gradient, model))
 coordinates = for_kernels(Dense(np.zeros(4), 0.1 * np.eye(4)))

@@ -239,7 +239,8 @@ def test_linear_regression_is_conjugate():
     X, tau, prior_precision = rng.normal(size=(30, 4)), 2.0, 0.3
     y = X @ np.arange(4.0) + rng.normal(size=30) / np.sqrt(tau)
     none = np.empty(0)
-    model = for_kernels(GLM(FixedGaussian(tau), X, y, none, prior_precision, False, 1))
+    prior = np.full(4, prior_precision)
+    model = for_kernels(GLM(FixedGaussian(tau), X, y, none, prior, False, 1))
     precision = tau * X.T @ X + prior_precision * np.eye(4)
     mean = np.linalg.solve(precision, tau * X.T @ y)
     idx = all_rows(model)

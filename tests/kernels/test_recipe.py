@@ -226,7 +226,7 @@ def regression_of(family, n_rows=7, seed=5):
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((n_rows, D))
     y = rng.integers(0, 2, n_rows).astype(float)
-    model = GLM(family, x, y, np.empty(0), 0.5, False, 1)
+    model = GLM(family, x, y, np.empty(0), np.full(x.shape[1], 0.5), False, 1)
     return model, Fisher(x, 0.5, isinstance(family, Poisson))
 
 
@@ -357,7 +357,15 @@ def test_softmax_metric_by_differences():
     """Metric and divergence of a model with several outputs, intercept and weights."""
     rng = np.random.default_rng(3)
     x, y = rng.standard_normal((6, 2)), np.array([0.0, 1.0, 2.0, 1.0, 0.0, 2.0])
-    model = GLM(Categorical(), x, y, rng.random(6) + 0.5, 0.5, True, 3)
+    model = GLM(
+        Categorical(),
+        x,
+        y,
+        rng.random(6) + 0.5,
+        np.full(3 * x.shape[1] + 3, 0.5),
+        True,
+        3,
+    )
     target = target_of(model)
     state = new_state(DenseSGRLD(), target)
     idx = np.arange(6, dtype=np.int32)

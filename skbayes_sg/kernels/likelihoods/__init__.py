@@ -7,6 +7,16 @@ predictors, a likelihood says what they mean for y.
 from skbayes_sg.kernels.likelihoods.bernoulli import Bernoulli
 from skbayes_sg.kernels.likelihoods.categorical import Categorical
 from skbayes_sg.kernels.likelihoods.gaussian import FixedGaussian, Gaussian
+from skbayes_sg.kernels.likelihoods.negative_binomial import NegativeBinomial
 from skbayes_sg.kernels.likelihoods.poisson import Poisson
+from skbayes_sg.kernels.likelihoods.student_t import StudentT
 
-__all__ = ["Bernoulli", "Categorical", "FixedGaussian", "Gaussian", "Poisson"]
+__all__ = [
+    "Bernoulli",
+    "Categorical",
+    "FixedGaussian",
+    "Gaussian",
+    "NegativeBinomial",
+    "Poisson",
+    "StudentT",
+]

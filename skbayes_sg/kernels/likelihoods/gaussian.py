@@ -2,14 +2,16 @@
 
 FixedGaussian:  log f = -tau/2 sum_k (y_k - eta_k)^2
 Gaussian:       log f = 1/2 sum_k (t_k - exp(t_k) (y_k - eta_k)^2),
-                t_k = log precision,  exp(t_k) ~ Gamma(1, 1)
+                t_k = log precision,  exp(t_k) ~ Gamma(a, rate b)
 
 The log precisions t are parameters of the model: with its Jacobian, the prior's log
-density is t - exp(t).
+density is a t - b exp(t). Users read standard deviations.
 """
 
 import math
 from typing import NamedTuple
+
+import numpy as np
 
 from skbayes_sg.kernels.likelihoods.protocol import (
     add_noise_prior_curvature,
@@ -20,8 +22,11 @@ from skbayes_sg.kernels.likelihoods.protocol import (
     curvature_slope,
     log_density,
     n_noise,
+    natural_noise,
     noise_curvature,
     noise_log_prior,
+    noise_of_natural,
+    noise_score,
     score,
 )
 
@@ -34,6 +39,9 @@ class FixedGaussian(NamedTuple):
 
 class Gaussian(NamedTuple):
     """Gaussian law with identity link and noise of unknown precision."""
+
+    shape: float = 1.0  # a
+    rate: float = 1.0  # b
 
 
 @score.register(FixedGaussian)
@@ -114,6 +122,26 @@ def _(likelihood, eta, y, noise, scale, out):
             out[k] += scale[b] * 0.5 * (1.0 - precision * error * error)
 
 
+@noise_score.register(Gaussian)
+def _(likelihood, eta, y, noise, out):
+    for k in range(y.shape[0]):
+        precision = math.exp(noise[k])
+        for b in range(y.shape[1]):
+            error = y[k, b] - eta[k, b]
+            out[k, b] = 0.5 * (1.0 - precision * error * error)
+
+
+@natural_noise.register(Gaussian)
+def _(likelihood, noise, scale, out):
+    for k in range(noise.size):
+        out[k] = math.exp(-0.5 * noise[k]) * (scale[k] if scale.size > 0 else 1.0)
+
+
+@noise_of_natural.register(Gaussian)
+def _(likelihood, natural, scale):
+    return -2.0 * np.log(natural / scale if scale.size else natural)
+
+
 @noise_curvature.register(Gaussian)
 def _(likelihood):
     return 0.5
@@ -122,18 +150,18 @@ def _(likelihood):
 @add_noise_prior_gradient.register(Gaussian)
 def _(likelihood, noise, out):
     for j in range(noise.size):
-        out[j] += 1.0 - math.exp(noise[j])
+        out[j] += likelihood.shape - likelihood.rate * math.exp(noise[j])
 
 
 @noise_log_prior.register(Gaussian)
 def _(likelihood, noise):
     total = 0.0
     for j in range(noise.size):
-        total += noise[j] - math.exp(noise[j])
+        total += likelihood.shape * noise[j] - likelihood.rate * math.exp(noise[j])
     return total
 
 
 @add_noise_prior_curvature.register(Gaussian)
 def _(likelihood, noise, out):
     for j in range(noise.size):
-        out[j] += math.exp(noise[j])
+        out[j] += likelihood.rate * math.exp(noise[j])

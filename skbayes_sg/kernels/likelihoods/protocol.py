@@ -5,7 +5,7 @@ For b rows and K outputs, `eta` is (K, b) and may have more columns, which do no
 holds the likelihood's own parameters, without bounds, such as log precisions.
 """
 
-from skbayes_sg.kernels.generic import kernel_op
+from skbayes_sg.kernels.generic import kernel_op, python_op
 
 
 @kernel_op
@@ -50,8 +50,30 @@ def add_noise_score(likelihood, eta, y, noise, scale, out):
 
 
 @kernel_op
+def noise_score(likelihood, eta, y, noise, out):
+    """Write d log f(y_b | eta_b) / d noise_j to the first b columns of `out`.
+
+    It comes before `score`, which may overwrite `eta`.
+    """
+
+
+@kernel_op
+def natural_noise(likelihood, noise, scale, out):
+    """Write the parameters that users read, such as standard deviations, to `out`.
+
+    `scale` holds the unit in which each output was measured; it may be empty.
+    """
+
+
+@python_op
+def noise_of_natural(likelihood, natural, scale):
+    """Return the noise of which `natural_noise` makes `natural`, (q,)."""
+    return natural
+
+
+@kernel_op
 def noise_curvature(likelihood):
-    """Return -d2 log f / d noise^2 of a row, in expectation over y."""
+    """Return about -d2 log f / d noise^2 of a row, in expectation over y."""
     return 0.0
 
 

@@ -6,7 +6,8 @@ where w is the curvature of the likelihood. Its derivatives come from the slopes
 
     sum_jm (d_j G_km) P_mj = N/m sum_i x_i sum_mn (d w_km / d eta_n) x_i' P_mn x_i
 
-with k, m and n for outputs.
+with k, m and n for outputs. Parameters of the likelihood itself have a constant metric
+of their own, and w is taken where they are zero: any positive definite function serves.
 """
 
 import numpy as np
@@ -30,7 +31,15 @@ from skbayes_sg.kernels.data.rows import (
 from skbayes_sg.kernels.generic import helper, kernel_op
 from skbayes_sg.kernels.likelihoods.protocol import curvature, curvature_slope
 from skbayes_sg.kernels.models.gaussian import GaussianMean
-from skbayes_sg.kernels.models.glm import CHUNK, GLM, noise_of, predictors, weigh
+from skbayes_sg.kernels.models.glm import (
+    CHUNK,
+    GLM,
+    n_coefficients,
+    noise_information,
+    noise_of,
+    predictors,
+    weigh,
+)
 from skbayes_sg.kernels.numerics.vectors import add_number, copy_to, total
 from skbayes_sg.kernels.protocol.model import n_rows
 
@@ -59,15 +68,19 @@ def _(rows, idx, weights, out):
 @metric.register(GLM)
 def _(model, work, theta, idx, out):
     out[:] = 0.0
-    add_hessian(model, work, theta, idx, n_rows(model) / idx.size, out)
+    at = without_noise(model, theta)
+    add_hessian(model, work, at, idx, n_rows(model) / idx.size, out)
+    prior = np.zeros(theta.size)
+    add_prior_hessian_diagonal(model, work, at, prior)
     for j in range(theta.size):
-        out[j, j] += model.prior_precision
+        out[j, j] += prior[j]
 
 
 @metric_diagonal.register(GLM)
 def _(model, work, theta, idx, out, slope):
     out[:] = 0.0
     slope[:] = 0.0
+    theta = without_noise(model, theta)
     add_prior_hessian_diagonal(model, work, theta, out)
     p = shape_rows(model.rows)[1]
     size = p + int(model.intercept)
@@ -88,6 +101,8 @@ def _(model, work, theta, idx, out, slope):
             add_cubed_rows(model.rows, chunk, w, slope[k * size : last])
             if model.intercept:
                 slope[last] += total(w)
+        for j in range(model.n_outputs * size, theta.size):
+            out[j] += noise_information(model, work, chunk, scale)
 
 
 @metric_divergence.register(GLM)
@@ -97,6 +112,7 @@ def _(model, work, theta, idx, factor, out):
     size, n_outputs = p + int(model.intercept), model.n_outputs
     forms = np.empty((n_outputs, n_outputs, CHUNK))
     sums, slope = np.empty(CHUNK), np.empty(CHUNK)
+    theta = without_noise(model, theta)
     noise = noise_of(model, theta)
     for first in range(0, idx.size, CHUNK):
         chunk = idx[first : first + CHUNK]
@@ -114,6 +130,14 @@ def _(model, work, theta, idx, factor, out):
             add_rows(model.rows, chunk, t, out[k * size : k * size + p])
             if model.intercept:
                 out[k * size + p] += total(t)
+
+
+@helper
+def without_noise(model, theta):
+    """Return a copy of theta in which the likelihood's own parameters are zero."""
+    at = theta.copy()
+    at[n_coefficients(model) :] = 0.0
+    return at
 
 
 @helper

@@ -1,17 +1,22 @@
 """Regression models with linear predictors and a Gaussian prior.
 
-    eta_ik = x_i . B_k + a_k,    y_i ~ f(. | eta_i),    B_kj, a_k ~ N(0, prior_variance)
+    eta_ik = x_i . B_k + a_k + offset_i,    y_i ~ f(. | eta_i, noise)
+    B_kj, a_k ~ N(0, 1 / precision_kj),     noise ~ the likelihood's own prior
 
-A *likelihood* gives f. Packing of theta, for K outputs and p features:
+A *likelihood* gives f. Packing of theta, for K outputs, p features and q parameters of
+the likelihood itself, such as log precisions:
 
     | block          | shape                    |
     |----------------|--------------------------|
     | output k       | p + 1 (p, no intercept)  |
     |   coefficients | p                        |
     |   intercept    | 1, last                  |
+    | noise          | q                        |
 
 The gradient of row i is the outer product of d log f / d eta_i, K numbers, and
-(x_i, 1): those numbers are all that a control variate has to remember of a row.
+(x_i, 1), beside the q numbers d log f / d noise. These K + q *scores* are all that a
+control variate has to remember of a row. A parameter of the likelihood is like an
+output that has an intercept alone, the same number for all rows.
 """
 
 from typing import NamedTuple
@@ -37,11 +42,23 @@ from skbayes_sg.kernels.data.rows import (
     take_values,
 )
 from skbayes_sg.kernels.generic import helper
-from skbayes_sg.kernels.likelihoods.protocol import curvature, log_density, score
+from skbayes_sg.kernels.likelihoods.protocol import (
+    add_noise_prior_curvature,
+    add_noise_prior_gradient,
+    curvature,
+    log_density,
+    n_noise,
+    noise_curvature,
+    noise_log_prior,
+    noise_score,
+    score,
+)
+from skbayes_sg.kernels.models.glm_units import Units
 from skbayes_sg.kernels.numerics.vectors import add_number, total
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
     add_prior_gradient,
+    has_one_mode,
     init_work,
     is_log_concave,
     log_likelihood,
@@ -60,24 +77,27 @@ class GLM(NamedTuple):
 
     likelihood: NamedTuple
     rows: NamedTuple  # or (N, p) array
-    y: np.ndarray  # (N,)
+    y: np.ndarray  # (N,), or (m N,) of m numbers per row: one for all rows, the next
     weights: np.ndarray  # (N,), or (0,) when all are 1
-    prior_precision: float
+    prior_precision: np.ndarray  # (K (p + 1),) packed as theta is
     intercept: bool
     n_outputs: int  # K
+    offsets: np.ndarray = np.empty(0)  # (N,), or (0,) when all are 0
+    units: Units = Units()  # of recorded draws
 
 
 class GLMWork(NamedTuple):
     """Buffers of one chunk of rows."""
 
     eta: np.ndarray  # (K, CHUNK)
-    r: np.ndarray  # (K, CHUNK)
+    r: np.ndarray  # (K + q, CHUNK)
+    y: np.ndarray  # (m, CHUNK)
     taken: np.ndarray  # (CHUNK,) values of single rows
 
 
 @n_parameters.register(GLM)
 def _(model):
-    return model.n_outputs * (shape_rows(model.rows)[1] + int(model.intercept))
+    return n_coefficients(model) + n_scores(model) - model.n_outputs
 
 
 @n_rows.register(GLM)
@@ -92,13 +112,20 @@ def _(model):
 
 @is_log_concave.register(GLM)
 def _(model):
+    # With parameters of the likelihood, the log posterior is not jointly concave.
+    return n_scores(model) == model.n_outputs
+
+
+@has_one_mode.register(GLM)
+def _(model):
     return True
 
 
 @init_work.register(GLM)
 def _(model):
-    shape = (model.n_outputs, CHUNK)
-    return GLMWork(*(np.empty(size, model.y.dtype) for size in (shape, shape, CHUNK)))
+    counts = model.n_outputs, n_scores(model), n_targets(model)
+    shapes = [(count, CHUNK) for count in counts]
+    return GLMWork(*(np.empty(shape, model.y.dtype) for shape in (*shapes, CHUNK)))
 
 
 @rows_per_term.register(GLM)
@@ -111,10 +138,16 @@ def _(model, order):
     # With the intercept as a feature, rows of zeros that fill up the last block have no
     # gradient at all.
     rows = as_blocks(model.rows, order, model.intercept)
-    k = rows.data.shape[2]
-    weights = padded(model.weights, order, k) if model.weights.size else model.weights
+    k, weights, offsets = rows.data.shape[2], model.weights, model.offsets
+    if n_scores(model) > model.n_outputs and not weights.size:
+        weights = np.ones_like(model.y[: len(order)])  # of the likelihood's parameters
+    y = model.y.reshape(n_targets(model), -1)
     return model._replace(
-        rows=rows, y=padded(model.y, order, k), weights=weights, intercept=False
+        rows=rows,
+        y=np.concatenate([padded(values, order, k) for values in y]),
+        weights=padded(weights, order, k) if weights.size else weights,
+        intercept=False,
+        offsets=padded(offsets, order, k) if offsets.size else offsets,
     )
 
 
@@ -133,7 +166,7 @@ def _(model, work, theta, anchor, idx, scale, out):
     for first in range(0, idx.size, length):
         chunk = idx[first : first + length]
         r = residuals(model, work, theta, chunk)
-        for k in range(model.n_outputs):
+        for k in range(n_scores(model)):
             there = taken(model, work, chunk, anchor[k])
             for b in range(there.size):
                 r[k, b] -= there[b]
@@ -143,18 +176,23 @@ def _(model, work, theta, anchor, idx, scale, out):
 @add_remainder.register(GLM)
 def _(model, work, theta, table, idx, scales, out):
     each, n_outputs = rows_at_index(model.rows), model.n_outputs
-    length = length_at_once(model)
+    length, count = length_at_once(model), n_scores(model)
+    noise = noise_of(model, theta)
     for first in range(0, idx.size, length):
         chunk = idx[first : first + length]
         r = residuals(model, work, theta, chunk)
-        for k in range(n_outputs):
+        for k in range(count):
             constant = taken(model, work, chunk, table[k])
             for b in range(constant.size):
                 r[k, b] -= constant[b]
             for m in range(n_outputs):
-                slope = taken(model, work, chunk, table[(k + 1) * n_outputs + m])
+                slope = taken(model, work, chunk, table[(k + 1) * count + m])
                 for b in range(slope.size):
                     r[k, b] += slope[b] * work.eta[m, b]
+            for m in range(n_outputs, count):
+                slope = taken(model, work, chunk, table[(k + 1) * count + m])
+                for b in range(slope.size):
+                    r[k, b] += slope[b] * noise[m - n_outputs]
             for b in range(chunk.size):
                 for i in range(b * each, (b + 1) * each):
                     r[k, i] *= scales[first + b]
@@ -177,21 +215,26 @@ def _(model, work, theta, idx):
 
 @add_prior_gradient.register(GLM)
 def _(model, work, theta, out):
-    for j in range(theta.size):
-        out[j] -= model.prior_precision * theta[j]
+    end = model.prior_precision.size
+    for j in range(end):
+        out[j] -= model.prior_precision[j] * theta[j]
+    add_noise_prior_gradient(model.likelihood, theta[end:], out[end:])
 
 
 @log_prior.register(GLM)
 def _(model, work, theta):
-    total = 0.0
-    for j in range(theta.size):
-        total -= 0.5 * model.prior_precision * theta[j] * theta[j]
-    return total
+    total, end = 0.0, model.prior_precision.size
+    for j in range(end):
+        total -= 0.5 * model.prior_precision[j] * theta[j] * theta[j]
+    return total + noise_log_prior(model.likelihood, theta[end:])
 
 
 @add_prior_hessian_diagonal.register(GLM)
 def _(model, work, theta, out):
-    add_number(model.prior_precision, out)
+    end = model.prior_precision.size
+    for j in range(end):
+        out[j] += model.prior_precision[j]
+    add_noise_prior_curvature(model.likelihood, theta[end:], out[end:])
 
 
 @add_hessian.register(GLM)
@@ -215,6 +258,8 @@ def _(model, work, theta, idx, scale, out):
                         part[p, j] += border[j]
                         part[j, p] += border[j]
                     part[p, p] += total(w)
+        for j in range(model.n_outputs * size, theta.size):
+            out[j, j] += noise_information(model, work, chunk, scale)
 
 
 @add_hessian_diagonal.register(GLM)
@@ -231,6 +276,27 @@ def _(model, work, theta, idx, scale, out):
             add_squared_rows(model.rows, chunk, w, out[k * size : k * size + p])
             if model.intercept:
                 out[k * size + p] += total(w)
+        for j in range(model.n_outputs * size, theta.size):
+            out[j] += noise_information(model, work, chunk, scale)
+
+
+@helper
+def n_coefficients(model):
+    """Return the number of coefficients and intercepts."""
+    return model.n_outputs * (shape_rows(model.rows)[1] + int(model.intercept))
+
+
+@helper
+def n_scores(model):
+    """Return K + q, the numbers that a row's gradient is made of."""
+    return model.n_outputs + n_noise(model.likelihood, model.n_outputs)
+
+
+@helper
+def n_targets(model):
+    """Return m, the numbers in y for each row."""
+    n = shape_rows(model.rows)[0] * rows_at_index(model.rows)
+    return model.y.size // n
 
 
 @helper
@@ -251,33 +317,50 @@ def predictors(model, work, theta, chunk):
         dot_rows(model.rows, chunk, theta[k * width : k * width + p], eta)
         if model.intercept:
             add_number(theta[k * width + p], eta)
+        if model.offsets.size > 0:
+            offsets = taken(model, work, chunk, model.offsets)
+            for b in range(size):
+                eta[b] += offsets[b]
     return work.eta
 
 
 @helper
 def residuals(model, work, theta, chunk):
-    """Return weighted d log f / d eta of the rows in `chunk`, (K, CHUNK), a buffer."""
+    """Return weighted scores of the rows in `chunk`, (K + q, CHUNK), in a buffer."""
     # First, so that it waits for memory while predictors are computed.
-    y = targets(model, work, chunk)
+    y, noise = targets(model, work, chunk), noise_of(model, theta)
     eta = predictors(model, work, theta, chunk)
-    score(model.likelihood, eta, y, noise_of(model, theta), work.r)
-    for k in range(model.n_outputs):
+    noise_score(model.likelihood, eta, y, noise, work.r[model.n_outputs :])
+    score(model.likelihood, eta, y, noise, work.r)
+    for k in range(work.r.shape[0]):
         weigh(model, work, chunk, 1.0, work.r[k, : y.shape[1]])
     return work.r
 
 
 @helper
 def targets(model, work, chunk):
-    """Return y of the rows in `chunk`, (1, b), in a buffer."""
-    y = taken(model, work, chunk, model.y)
-    return y.reshape((1, y.size))
+    """Return y of the rows in `chunk`, (m, b), in a buffer."""
+    size, m = chunk.size * rows_at_index(model.rows), work.y.shape[0]
+    n = model.y.size // m
+    for k in range(m):
+        out = work.y[k, :size]
+        take_values(model.rows, chunk, model.y[k * n : (k + 1) * n], out)
+    return work.y[:, :size]
 
 
 @helper
 def noise_of(model, theta):
     """Return the likelihood's own parameters, the last ones of theta."""
-    width = shape_rows(model.rows)[1] + int(model.intercept)
-    return theta[model.n_outputs * width :]
+    return theta[n_coefficients(model) :]
+
+
+@helper
+def noise_information(model, work, chunk, scale):
+    """Return the weighted sum of `noise_curvature` over the rows in `chunk`."""
+    w = work.r[0, : chunk.size]
+    w[:] = noise_curvature(model.likelihood)
+    weigh(model, work, chunk, scale, w)
+    return total(w)
 
 
 @helper
@@ -313,3 +396,5 @@ def add_chunk(model, chunk, r, scale, out):
         add_rows(model.rows, chunk, weights, out[k * width : k * width + p])
         if model.intercept:
             out[k * width + p] += total(weights)
+    for k in range(model.n_outputs, r.shape[0]):
+        out[n_coefficients(model) + k - model.n_outputs] += factor * total(r[k, :size])

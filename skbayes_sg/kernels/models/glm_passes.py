@@ -16,9 +16,11 @@ Linear functions of the predictors come close to the residuals r = d log f / d e
     c_ikm = mean of -d2 log f / d eta_ik d eta_im,
 
 with means over draws: in a Gaussian posterior they are the best linear ones.
-"""
 
-import math
+Parameters of the likelihood itself count as further outputs, with an intercept alone.
+With them, curvatures are those of the observed y, by differences of the scores: the
+expected ones know nothing of how noise and coefficients depend on each other.
+"""
 
 import numpy as np
 
@@ -30,58 +32,69 @@ from skbayes_sg.kernels.capabilities.linearization import (
 )
 from skbayes_sg.kernels.capabilities.strata import leverages
 from skbayes_sg.kernels.data.matrices import each_part, squared, weighted_gram
-from skbayes_sg.kernels.data.rows import shape_rows
+from skbayes_sg.kernels.data.rows import rows_at_index, shape_rows
 from skbayes_sg.kernels.generic import entry_point
-from skbayes_sg.kernels.likelihoods.protocol import curvature, log_density, score
-from skbayes_sg.kernels.models.glm import GLM
+from skbayes_sg.kernels.likelihoods.protocol import (
+    add_noise_prior_gradient,
+    curvature,
+    log_density,
+    noise_log_prior,
+    noise_score,
+    score,
+)
+from skbayes_sg.kernels.models.glm import GLM, n_coefficients, n_scores, n_targets
 from skbayes_sg.kernels.numerics.blas import one_blas_thread
 from skbayes_sg.kernels.passes import hessian, hessian_diagonal, log_posterior
 
-NO_NOISE = np.empty(0)  # parameters of likelihoods that have none
 MAX_LINEAR_BYTES = 2**28  # of the numbers of linear approximations
 MAX_EVALUATIONS = 2**25  # of rows at draws, for linear approximations: about a second
+STEP = 1e-5  # of differences of scores
 
 
 @log_posterior.register(GLM)
 def _(model, work, theta, out):
-    p = shape_rows(model.rows)[1]
-    value, g = 0.0, np.zeros((model.n_outputs, theta.size // model.n_outputs))
+    value, g, end = 0.0, np.zeros(theta.size), n_coefficients(model)
     with one_blas_thread():
         for part, matrix, eta in _parts(model, theta):
             terms, r = _terms(model, part, eta)
             value += terms.sum(dtype=float)
-            g[:, :p] += (matrix.T @ r.T).T
-            g[:, p:] += r.sum(axis=1, keepdims=True)
-    theta, scale = theta.astype(float), math.sqrt(model.prior_precision)
-    out[:] = g.ravel() - model.prior_precision * theta
-    return value - 0.5 * np.square(scale * theta).sum()  # theta^2 alone may overflow
+            _add_scores(model, matrix, r, g)
+    theta, precision = theta.astype(float), model.prior_precision.astype(float)
+    g[:end] -= precision * theta[:end]
+    add_noise_prior_gradient(model.likelihood, theta[end:], g[end:])
+    out[:] = g
+    scaled = np.sqrt(precision) * theta[:end]  # theta^2 alone may overflow
+    value += noise_log_prior(model.likelihood, theta[end:])
+    return value - 0.5 * np.square(scaled).sum()
 
 
 @hessian.register(GLM)
 def _(model, work, theta, out):
     with one_blas_thread():
         for part, matrix, eta in _parts(model, theta):
-            for k in range(model.n_outputs):
-                for m in range(model.n_outputs):
-                    c = _curvature(model, part, eta, k, m)
-                    _add_curvature(model, matrix, c, k, m, out)
+            c = _curvatures(model, part, eta)
+            for k in range(n_scores(model)):
+                for m in range(n_scores(model)):
+                    _add_curvature(model, matrix, c(k, m), k, m, out)
 
 
 @hessian_diagonal.register(GLM)
 def _(model, work, theta, out):
-    p = shape_rows(model.rows)[1]
-    diagonal = out.reshape(model.n_outputs, -1)
+    p, end = shape_rows(model.rows)[1], n_coefficients(model)
+    diagonal, noise = out[:end].reshape(model.n_outputs, -1), out[end:]
     with one_blas_thread():
         for part, matrix, eta in _parts(model, theta):
+            c = _curvatures(model, part, eta)
             for k in range(model.n_outputs):
-                c = _curvature(model, part, eta, k, k)
-                diagonal[k, :p] += squared(matrix).T @ c
-                diagonal[k, p:] += c.sum()
+                diagonal[k, :p] += squared(matrix).T @ c(k, k)
+                diagonal[k, p:] += c(k, k).sum()
+            for k in range(noise.size):
+                noise[k] += c(model.n_outputs + k, model.n_outputs + k).sum()
 
 
 @init_anchor.register(GLM)
 def _(model, work, theta):
-    table = np.empty((model.n_outputs, model.y.size), theta.dtype)
+    table = np.empty((n_scores(model), _n_values(model)), theta.dtype)
     with one_blas_thread():
         for part, _, eta in _parts(model, theta):
             table[:, part] = _terms(model, part, eta)[1]
@@ -94,7 +107,7 @@ def _(model, mode):
     c, information = np.empty(n), np.zeros(p)
     with one_blas_thread():
         for part, matrix, eta in _parts(model, mode):
-            each = [_curvature(model, part, eta, k, k) for k in range(model.n_outputs)]
+            each = [_expected(model, part, eta, k, k) for k in range(model.n_outputs)]
             c[part] = np.sum(each, axis=0)
             information += squared(matrix).T @ c[part]
         inverse = np.divide(1.0, information, out=np.zeros(p), where=information > 0.0)
@@ -106,38 +119,37 @@ def _(model, mode):
 
 @is_linearizable.register(GLM)
 def _(model):
-    n_numbers = model.n_outputs * (model.n_outputs + 1) * model.y.size
+    n_numbers = n_scores(model) * (n_scores(model) + 1) * _n_values(model)
     return n_numbers * model.y.itemsize <= MAX_LINEAR_BYTES
 
 
 @linearize.register(GLM)
 def _(model, draws):
-    (n, p), n_outputs = shape_rows(model.rows), model.n_outputs
-    draws = draws[: max(2, MAX_EVALUATIONS // (n * n_outputs**2))]
+    n, count = shape_rows(model.rows)[0], n_scores(model)
+    draws = draws[: max(2, MAX_EVALUATIONS // (n * count**2))]
     n_draws, d, dtype = len(draws), draws.shape[1], model.y.dtype
-    total, matrix = np.zeros((n_outputs, d // n_outputs)), np.zeros((d, d))
-    table = np.empty((n_outputs * (n_outputs + 1), model.y.size), dtype)
-    sizes = np.empty(model.y.size)
+    total, matrix = np.zeros(d), np.zeros((d, d))
+    table = np.empty((count * (count + 1), _n_values(model)), dtype)
+    sizes = np.empty(_n_values(model))
     with one_blas_thread():
         for part, rows, eta in _parts(model, draws.astype(dtype)):
-            shape = n_outputs, n_draws, -1
+            shape = count, n_draws, -1
             r = _terms(model, part, eta)[1].reshape(shape)
             mean, rest = r.mean(axis=1), r - r.mean(axis=1, keepdims=True)
-            total[:, :p] += (rows.T @ mean.T).T
-            total[:, p:] += mean.sum(axis=1, keepdims=True)
-            table[:n_outputs, part] = mean
+            _add_scores(model, rows, mean, total)
+            table[:count, part] = mean
             centers = eta.reshape(shape).mean(axis=1)
             away = eta.reshape(shape) - centers[:, None]
-            for k in range(n_outputs):
-                for m in range(n_outputs):
-                    c = _curvature(model, part, eta, k, m).reshape(n_draws, -1)
-                    c = c.mean(axis=0)
+            curvatures = _mean_curvatures(model, part, eta, n_draws)
+            for k in range(count):
+                for m in range(count):
+                    c = curvatures(k, m)
                     _add_curvature(model, rows, c, k, m, matrix)
-                    table[(k + 1) * n_outputs + m, part] = c
+                    table[(k + 1) * count + m, part] = c
                     table[k, part] += c * centers[m]
                     rest[k] += c * away[m]
             sizes[part] = np.sqrt(_squares(rest) * _squares(away))
-    return Linearized(draws.mean(axis=0), total.ravel(), matrix, table, sizes)
+    return Linearized(draws.mean(axis=0), total, matrix, table, sizes)
 
 
 def _squares(values):
@@ -145,55 +157,138 @@ def _squares(values):
     return np.einsum("kqi,kqi->i", values, values, dtype=float) / values.shape[1]
 
 
-def _parts(model, theta):
-    """Yield parts of the rows with their predictors: slice, matrix, eta (K, n).
+def _n_values(model):
+    """Return the number of rows, also where an index stands for several."""
+    return shape_rows(model.rows)[0] * rows_at_index(model.rows)
 
-    Where `theta` is (Q, d), eta is (K, Q n), all rows of a draw side by side.
+
+def _parts(model, theta):
+    """Yield parts of the rows with their predictors: slice, matrix, eta (K + q, n).
+
+    Where `theta` is (Q, d), eta is (K + q, Q n), all rows of a draw side by side.
     """
-    p, n_outputs = shape_rows(model.rows)[1], model.n_outputs
-    coef = np.atleast_2d(theta).reshape(-1, n_outputs, theta.shape[-1] // n_outputs)
+    p, n_outputs, end = (
+        shape_rows(model.rows)[1],
+        model.n_outputs,
+        n_coefficients(model),
+    )
+    theta = np.atleast_2d(theta)
+    coef, noise = theta[:, :end].reshape(len(theta), n_outputs, -1), theta[:, end:].T
     coef = coef.transpose(1, 0, 2).reshape(-1, coef.shape[2])
     for part, matrix in each_part(model.rows):
         eta = matrix @ coef[:, :p].T
         if model.intercept:
             eta += coef[:, p]
-        yield part, matrix, np.ascontiguousarray(eta.T).reshape(n_outputs, -1)
+        if model.offsets.size:
+            eta += model.offsets[part, None]
+        eta = np.ascontiguousarray(eta.T).reshape(n_outputs, -1)
+        if len(noise):
+            eta = np.vstack([eta, np.repeat(noise, matrix.shape[0], axis=1)])
+        yield part, matrix, eta
 
 
 def _terms(model, part, eta):
-    """Return weighted log f, (n,), and its derivatives, (K, n), of a part."""
+    """Return weighted log f, (n,), and its derivatives, (K + q, n), of a part."""
+    n_outputs, y = model.n_outputs, _targets_of(model, part)
     terms, r = np.empty(eta.shape[1], eta.dtype), np.empty_like(eta)
-    y = _of_part(model.y, part, eta)[None]
-    _evaluate(model.likelihood, eta, y, NO_NOISE, terms, r)
+    if len(eta) == n_outputs:
+        y = np.tile(y, eta.shape[1] // max(y.shape[1], 1))
+        _evaluate(model.likelihood, eta, y, np.empty(0), terms, r)
+    else:  # each draw has its own noise
+        for here in _draws_of(y, eta):
+            at = np.ascontiguousarray(eta[:n_outputs, here])
+            noise = eta[n_outputs:, here.start].copy()
+            density = np.empty(at.shape[1], at.dtype)
+            scores = np.empty((len(eta), at.shape[1]), at.dtype)
+            _evaluate(model.likelihood, at, y, noise, density, scores)
+            terms[here], r[:, here] = density, scores
     if model.weights.size:
-        weights = _of_part(model.weights, part, eta)
+        weights = np.tile(model.weights[part], eta.shape[1] // max(y.shape[1], 1))
         terms *= weights
         r *= weights
     return terms, r
 
 
-def _curvature(model, part, eta, k, m):
-    """Return the weighted curvature k, m of a part, (n,) in double precision."""
-    c = np.empty(eta.shape[1])
-    _evaluate_curvature(model.likelihood, eta, k, m, NO_NOISE, c)
+def _targets_of(model, part):
+    """Return y of a part's rows, (m, n)."""
+    y = model.y.reshape(n_targets(model), -1)
+    return np.ascontiguousarray(y[:, part])
+
+
+def _draws_of(y, eta):
+    """Return the slices of `eta` that belong to one draw each."""
+    n = y.shape[1]
+    return [slice(first, first + n) for first in range(0, eta.shape[1], max(n, 1))]
+
+
+def _curvatures(model, part, eta):
+    """Return a function of k and m: weighted curvatures of a part, (n,) doubles."""
+    if len(eta) == model.n_outputs:
+        return lambda k, m: _expected(model, part, eta, k, m)
+    eta = eta.astype(np.float64)
+    model = model._replace(y=model.y.astype(np.float64))
+    c = np.empty((len(eta), *eta.shape))
+    for m in range(len(eta)):
+        ends = []
+        for step in (STEP, -STEP):
+            moved = eta.copy()
+            moved[m] += step
+            ends.append(_terms(model, part, moved)[1])
+        c[:, m] = (ends[1] - ends[0]) / (2 * STEP)
+    c = 0.5 * (c + c.transpose(1, 0, 2))
+    return lambda k, m: c[k, m]
+
+
+def _mean_curvatures(model, part, eta, n_draws):
+    """Return the same of means over draws that lie side by side in `eta`."""
+    if len(eta) == model.n_outputs:
+        return lambda k, m: (
+            _expected(model, part, eta, k, m).reshape(n_draws, -1).mean(axis=0)
+        )
+    count, total = len(eta), 0.0
+    for one in np.moveaxis(eta.reshape(count, n_draws, -1), 1, 0):
+        c = _curvatures(model, part, np.ascontiguousarray(one))
+        total = total + np.array(
+            [[c(k, m) for m in range(count)] for k in range(count)]
+        )
+    return lambda k, m: total[k, m] / n_draws
+
+
+def _expected(model, part, eta, k, m):
+    """Return the weighted curvature k, m of a part in expectation over y."""
+    n_outputs, c = model.n_outputs, np.empty(eta.shape[1])
+    noise = eta[n_outputs:, 0].copy()
+    at = np.ascontiguousarray(eta[:n_outputs])
+    _evaluate_curvature(model.likelihood, at, k, m, noise, c)
     if model.weights.size:
-        c *= _of_part(model.weights, part, eta)
+        weights = model.weights[part]
+        c *= np.tile(weights, eta.shape[1] // max(weights.size, 1))
     return c
 
 
-def _of_part(values, part, eta):
-    """Return the values of a part's rows, again for each draw that `eta` is of."""
-    values = values[part]
-    n_draws = eta.shape[1] // max(values.size, 1)
-    return values if n_draws == 1 else np.tile(values, n_draws)
+def _add_scores(model, matrix, r, out):
+    """Add the gradient of rows with scores r, (K + q, n), to (d,) `out`."""
+    p, end = matrix.shape[1], n_coefficients(model)
+    g, scores = out[:end].reshape(model.n_outputs, -1), r[: model.n_outputs]
+    g[:, :p] += (matrix.T @ scores.T).T
+    g[:, p:] += scores.sum(axis=1, keepdims=True)
+    out[end:] += r[model.n_outputs :].sum(axis=1)
 
 
 def _add_curvature(model, matrix, c, k, m, out):
     """Add X' diag(c) X to what (d, d) `out` holds of outputs k and m."""
-    p = matrix.shape[1]
-    # A view: of output k and its parameter i by output m and its parameter j.
-    width = len(out) // model.n_outputs
-    block = out.reshape(model.n_outputs, width, model.n_outputs, width)[k, :, m]
+    p, n_outputs = matrix.shape[1], model.n_outputs
+    width = p + int(model.intercept)
+    i, j = (x * width if x < n_outputs else n_outputs * (width - 1) + x for x in (k, m))
+    if k >= n_outputs and m >= n_outputs:
+        out[i, j] += c.sum()
+        return
+    if k >= n_outputs or m >= n_outputs:  # of one output and one noise
+        line = out[i, j : j + width] if k >= n_outputs else out[i : i + width, j]
+        line[:p] += matrix.T @ c
+        line[p:] += c.sum()
+        return
+    block = out[i : i + width, j : j + width]
     block[:p, :p] += weighted_gram(matrix, c)
     if model.intercept:
         border = matrix.T @ c
@@ -205,6 +300,7 @@ def _add_curvature(model, matrix, c, k, m, out):
 @entry_point
 def _evaluate(likelihood, eta, y, noise, terms, r):
     log_density(likelihood, eta, y, noise, terms)
+    noise_score(likelihood, eta, y, noise, r[eta.shape[0] :])
     score(likelihood, eta, y, noise, r)
 
 

@@ -120,6 +120,15 @@ def is_log_concave(model):
 
 
 @python_op
+def has_one_mode(model):
+    """Whether an ascent finds the mode around which the posterior lies.
+
+    A concave log posterior has one; other models may say so as well.
+    """
+    return is_log_concave(model)
+
+
+@python_op
 def thinned(model, every):
     """Return the posterior given every `every`-th row, weighted by `every`."""
     raise missing(thinned, model)

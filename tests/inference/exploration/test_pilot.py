@@ -47,7 +47,8 @@ def skewed():
     """Features that are seldom there, and never with the second class."""
     X = np.kron(np.eye(30), np.ones((20, 1)))
     y = np.zeros(600)
-    return for_kernels(GLM(Bernoulli(), X, y, np.empty(0), 0.02, False, 1))
+    prior = np.full(X.shape[1], 0.02)
+    return for_kernels(GLM(Bernoulli(), X, y, np.empty(0), prior, False, 1))
 
 
 def exact_moments():

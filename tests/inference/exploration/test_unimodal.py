@@ -38,7 +38,9 @@ def logistic():
     X = rng.normal(size=(2000, 4)) * [1.0, 1e3, 1e-3, 1.0]
     X[:, 3] += X[:, 0]
     y = (rng.random(2000) < 1 / (1 + np.exp(-X[:, 0]))).astype(float)
-    return for_kernels(GLM(Bernoulli(), X, y, np.empty(0), 0.1, True, 1))
+    return for_kernels(
+        GLM(Bernoulli(), X, y, np.empty(0), np.full(X.shape[1] + 1, 0.1), True, 1)
+    )
 
 
 @pytest.fixture(scope="module")

@@ -64,7 +64,15 @@ def regression(family="logistic", n=N, dtype=np.float64, weighted=False, **setti
 def large(n=10_000, dtype=np.float64):
     X = np.random.default_rng(0).normal(size=(n, 2)).astype(dtype)
     y = np.zeros(n, dtype)
-    return GLM(Bernoulli(), X, y, np.empty(0, dtype), 0.1, True, 1)
+    return GLM(
+        Bernoulli(),
+        X,
+        y,
+        np.empty(0, dtype),
+        np.full(X.shape[1] + 1, 0.1, dtype),
+        True,
+        1,
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
