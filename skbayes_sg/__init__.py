@@ -10,7 +10,11 @@ from skbayes_sg.inspection import CoefficientDisplay, KSDSearchDisplay, TraceDis
 from skbayes_sg.linear_model import (
     SGHMCLogisticRegression,
     SGLDLogisticRegression,
+    SGMCMCLinearRegression,
     SGMCMCLogisticRegression,
+    SGMCMCNegativeBinomialRegressor,
+    SGMCMCPoissonRegressor,
+    SGMCMCRobustRegressor,
     SGNHTLogisticRegression,
 )
 from skbayes_sg.model_selection import KSDStepSizeSearch
@@ -43,8 +47,12 @@ __all__ = [
     "SGLDLogisticRegression",
     "SGLDRegressorMLP",
     "SGMCMCClassifierMLP",
+    "SGMCMCLinearRegression",
     "SGMCMCLogisticRegression",
+    "SGMCMCNegativeBinomialRegressor",
+    "SGMCMCPoissonRegressor",
     "SGMCMCRegressorMLP",
+    "SGMCMCRobustRegressor",
     "SGNHTClassifierMLP",
     "SGNHTLogisticRegression",
     "SGNHTRegressorMLP",

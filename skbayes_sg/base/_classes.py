@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
-from skbayes_sg.utils._validation import check_sample_weight
+from skbayes_sg.utils._validation import check_sample_weight, shown
 
 
 def class_weights(class_weight, sample_weight, y):
@@ -35,6 +35,7 @@ class ClassesMixin:
             raise ValueError(f"y holds labels that are not in classes={known}")
         if len(known) < 2:
             raise ValueError(
-                f"y holds one class only, {known[0]!r}; a classifier needs at least two"
+                f"y holds one class only, {shown(known[0])}; a classifier needs at "
+                "least two"
             )
         return known

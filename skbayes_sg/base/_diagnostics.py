@@ -22,7 +22,12 @@ from skbayes_sg.kernels.protocol.model import (
 )
 from skbayes_sg.metrics import kernel_stein_discrepancy
 from skbayes_sg.utils._extras import extra
-from skbayes_sg.utils._validation import check_auto, check_integer, check_number
+from skbayes_sg.utils._validation import (
+    check_auto,
+    check_integer,
+    check_number,
+    shown,
+)
 from skbayes_sg.utils._warnings import warn_user
 
 MAX_RHAT = 1.05
@@ -373,7 +378,7 @@ class DiagnosticsMixin:
         if batch_size is not None:
             check_auto("batch_size", batch_size, check_integer, at_least=1)
         if batch_size == "auto":
-            large = n_rows(model) > 10 * CHECK_ROWS and is_log_concave(model)
+            large = n_rows(model) > 10 * CHECK_ROWS and has_one_mode(model)
             batch_size = CHECK_ROWS if large else None
         elif batch_size is not None:
             batch_size = min(batch_size, n_rows(model))
@@ -395,11 +400,11 @@ class DiagnosticsMixin:
         return draws, weights / weights.sum(), scores.reshape(*draws.shape[:2], -1)
 
 
-def check_probability(prob):
+def check_probability(prob, name="prob"):
     """Raise an error unless `prob` is the probability of an interval."""
-    check_number("prob", prob, above=0)
+    check_number(name, prob, above=0)
     if prob >= 1:
-        raise ValueError(f"prob={prob!r} is not allowed; it must be less than 1")
+        raise ValueError(f"{name}={shown(prob)} is not allowed; it must be less than 1")
 
 
 def warn_of_convergence(names, ess, rhat):

@@ -260,7 +260,7 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
                 whole.setdefault(name, getattr(fitted[0], name))
             if name in whole:
                 setattr(merged, name, whole[name])
-        merged._set_moments()
+        merged._set_moments(fitted[0]._n_outputs)
         self.estimators_, self.estimator_ = fitted, merged
 
     def predict(self, X):
@@ -327,9 +327,10 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
 
 def _with_share(estimator, n_shards, seed):
     """Return a clone whose prior is that of `estimator` to the power 1/n_shards."""
-    return clone(estimator).set_params(
-        prior_variance=n_shards * estimator.prior_variance, random_state=int(seed)
-    )
+    wider = {"prior_variance": n_shards * np.asarray(estimator.prior_variance)}
+    if estimator.intercept_variance != "auto":  # which is so wide as not to matter
+        wider["intercept_variance"] = n_shards * estimator.intercept_variance
+    return clone(estimator).set_params(**wider, random_state=int(seed))
 
 
 def _fit_shard(estimator, shard, number, control):

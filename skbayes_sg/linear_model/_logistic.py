@@ -5,15 +5,12 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayes_sg.base._callbacks import with_callbacks
 from skbayes_sg.base._classes import ClassesMixin, class_weights
-from skbayes_sg.base._sampling import BaseSGMCMC, likelihood_weights
-from skbayes_sg.base._streaming import StreamingMixin, takes_batches
-from skbayes_sg.inference.predictors import normal_points, predictor_moments
+from skbayes_sg.base._diagnostics import check_probability
+from skbayes_sg.base._streaming import takes_batches
 from skbayes_sg.kernels.likelihoods import Bernoulli, Categorical
-from skbayes_sg.kernels.models import GLM
 from skbayes_sg.kernels.samplers import (
     BADODAB,
     BAOAB,
@@ -22,64 +19,34 @@ from skbayes_sg.kernels.samplers import (
     SGNHT,
     LeimkuhlerMatthews,
 )
-from skbayes_sg.utils._design import design_rows
-from skbayes_sg.utils._validation import all_or_nothing, check_bool, check_number
+from skbayes_sg.linear_model._glm import BaseGLM
+from skbayes_sg.utils._validation import all_or_nothing
 
-DRAWS_AT_ONCE = 256  # draws whose predictions are held in memory together
-ROWS_AT_ONCE = 8192  # rows of them, where only their average is wanted
+INTERVAL_DRAWS = 1000  # of which quantiles are taken, at the most
 
 
-class SGMCMCLogisticRegression(
-    ClassesMixin, ClassifierMixin, StreamingMixin, BaseSGMCMC
-):
+class SGMCMCLogisticRegression(ClassesMixin, ClassifierMixin, BaseGLM):
     """Logistic regression by stochastic-gradient MCMC, with any sampler.
 
-    Every coefficient, the intercept included, has the prior N(0, `prior_variance`).
-    Predictions average over draws from the posterior. Nothing has to be tuned: by
-    default the posterior mode is found first, the chains run with control variates in
-    coordinates whitened by the curvature there, and the step size and the minibatch
+    Every coefficient has the prior N(0, `prior_variance`), the intercept a wide one of
+    its own. Predictions average over draws from the posterior. Nothing has to be tuned:
+    by default the posterior mode is found first, the chains run with control variates
+    in coordinates whitened by the curvature there, and the step size and the minibatch
     size follow from the curvature and the measured gradient noise.
 
     Parameters
     ----------
-    step_size : float or "auto"
-        Step size h: a step drifts by h/2 and adds noise of variance h, in the units of
-        the preconditioner (posterior standard deviations for "dense"). `fit` warns of
-        one above the limit of stability.
-    gradient : str or gradient estimator
-        One of `skbayes_sg.kernels.gradients.GRADIENTS`, for instance "full",
-        "minibatch" or "cv". "auto" is linear control variates on preferential
-        minibatches ("weighted-cv" for skewed posteriors), or the full gradient where
-        that is cheaper.
-    preconditioner : {"auto", "dense", "diagonal", "none"}
-        Coordinates of the sampler, from the Hessian at the mode; "auto" is dense up to
-        1,024 parameters, diagonal beyond.
-    prior_variance : float
-        Variance of the Gaussian prior of each coefficient and intercept.
-    fit_intercept : bool
-        Whether the model has an intercept.
     class_weight : dict, "balanced" or None
         Weights of the classes in the likelihood.
 
     Attributes
     ----------
-    samples_ : ndarray of shape (n_chains, n_draws, dim)
-        Posterior draws. For each output, coefficients then intercept.
-    moments_ : Moments
-        With ``keep="moments"`` or "variances", in place of `samples_`: ``mean`` and
-        ``covariance`` of each chain's draws.
-    covariance_ : ndarray of shape (dim, dim) or (dim,)
-        Then, too: posterior covariance, or its diagonal, of what `samples_` would hold.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Posterior means of the coefficients.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Posterior means of the intercepts.
-    coef_std_, intercept_std_ : ndarray
-        Posterior standard deviations, shaped as the means.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    n_samples_seen_ : int
-        Rows of `fit`, or of all calls of `partial_fit`.
 
     Examples
     --------
@@ -110,6 +77,7 @@ class SGMCMCLogisticRegression(
         temperature=1.0,
         noise_correction=False,
         prior_variance=10.0,
+        intercept_variance="auto",
         fit_intercept=True,
         class_weight=None,
         sampler=None,
@@ -133,6 +101,7 @@ class SGMCMCLogisticRegression(
         self.temperature = temperature
         self.noise_correction = noise_correction
         self.prior_variance = prior_variance
+        self.intercept_variance = intercept_variance
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.sampler = sampler
@@ -165,12 +134,12 @@ class SGMCMCLogisticRegression(
         sampler = self._check_parameters()
         with all_or_nothing(self):
             X, y = self._validate(X, y)
+            check_classification_targets(y)
             classes = self._all_classes(y)
-            fit = self._sample_posterior(
-                self._build(X, y, classes, sample_weight), sampler
-            )
+            model = self._build(X, y, classes, sample_weight, first=True)
+            fit = self._sample_posterior(model, sampler)
             self.n_samples_seen_, self.classes_ = len(y), classes
-            self._set_moments()
+            self._set_moments(model.n_outputs)
         return self._finished(fit)
 
     @available_if(takes_batches)
@@ -210,130 +179,40 @@ class SGMCMCLogisticRegression(
         first = not hasattr(self, "classes_")
         with all_or_nothing(self):
             X, y = self._validate(X, y, reset=first)
+            check_classification_targets(y)
             classes = self._all_classes(y, classes, None if first else self.classes_)
             seen, total = self._rows_of_batch(len(y), total_samples)
-            model = self._build(X, y, classes, sample_weight, total / len(y))
+            model = self._build(
+                X, y, classes, sample_weight, first=first, factor=total / len(y)
+            )
             self._sample_batch(model, sampler, total)
             self.n_samples_seen_, self.classes_ = seen, classes
-            self._set_moments()
+            self._set_moments(model.n_outputs)
         return self
 
-    def _check_parameters(self):
-        """Check all parameters; return the sampler."""
-        sampler = self._check_sampling()
-        check_number("prior_variance", self.prior_variance, above=0)
-        check_bool("fit_intercept", self.fit_intercept)
-        return sampler
-
-    def _validate(self, X, y, reset=True):
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_large_sparse=False,
-        )
-        check_classification_targets(y)
-        return X, y
-
-    def _build(self, X, y, classes, sample_weight, factor=1.0):
-        """Return the model of validated data, each row's likelihood times `factor`."""
+    def _build(self, X, y, classes, sample_weight, **options):
+        """Return the model of validated data."""
         binary = len(classes) == 2
-        weights = class_weights(self.class_weight, sample_weight, y)
-        weights = likelihood_weights(weights, self.temperature, len(y), factor)
-        return GLM(
-            likelihood=Bernoulli() if binary else Categorical(),
-            rows=design_rows(X),
-            y=np.searchsorted(classes, y).astype(X.dtype),
-            weights=weights.astype(X.dtype),
-            prior_precision=1.0 / self.prior_variance,
-            intercept=self.fit_intercept,
-            n_outputs=1 if binary else len(classes),
+        return self._model_of(
+            Bernoulli() if binary else Categorical(),
+            X,
+            np.searchsorted(classes, y),
+            class_weights(self.class_weight, sample_weight, y),
+            1 if binary else len(classes),
+            **options,
         )
 
-    def _set_moments(self):
-        vars(self).pop("covariance_", None)
-        if hasattr(self, "moments_"):
-            with np.errstate(over="ignore", invalid="ignore"):
-                mean, covariance = self.moments_.pooled()
-            variances = np.diagonal(covariance) if covariance.ndim == 2 else covariance
-            if not np.isfinite(variances).all():
-                raise ValueError(
-                    f"keep={self.keep!r} squares coefficients, and some of "
-                    f"{np.abs(mean).max():.3g} have squares that overflow; use "
-                    'keep="draws", or a smaller prior_variance or temperature'
-                )
-            self.covariance_ = covariance
-            sd = np.sqrt(variances)
-        else:
-            draws, weights = self._flat_draws(), self._flat_weights()
-            mean = weights @ draws
-            sd = np.sqrt(weights @ (draws - mean) ** 2)
-        p = self.n_features_in_
-        shape = (-1, p + int(self.fit_intercept))
-        self.coef_ = mean.reshape(shape)[:, :p]
-        self.coef_std_ = sd.reshape(shape)[:, :p]
-        if self.fit_intercept:
-            self.intercept_ = mean.reshape(shape)[:, p]
-            self.intercept_std_ = sd.reshape(shape)[:, p]
-        else:
-            self.intercept_ = np.zeros(len(self.coef_), mean.dtype)
-            self.intercept_std_ = np.zeros(len(self.coef_), mean.dtype)
+    def _output_names(self):
+        return list(self.classes_)
 
-    def _parameter_names(self):
-        features = [f"x{j}" for j in range(self.n_features_in_)]
-        names = list(getattr(self, "feature_names_in_", features))
-        if self.fit_intercept:
-            names.append("intercept")
-        if len(self.classes_) == 2:
-            return names
-        return [f"{name} ({label})" for label in self.classes_ for name in names]
-
-    def _validated(self, X):
-        check_is_fitted(self)
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
-        )
-
-    def _probabilities(self, X):
+    def _probabilities(self, X, draws=None):
         """Yield probabilities, (draws, n_samples, n_classes), and draw weights."""
-        gaussian = hasattr(self, "moments_")
-        predictors = self._gaussian_predictors if gaussian else self._drawn_predictors
-        for eta, weights in predictors(X):
+        for eta, _, weights in self._predictors(X, draws):
             if eta.shape[1] == 1:
-                positive = expit(eta[:, 0])
-                probabilities = np.stack([1 - positive, positive], axis=-1)
+                probabilities = np.stack([expit(-eta[:, 0]), expit(eta[:, 0])], axis=-1)
             else:
                 probabilities = np.moveaxis(softmax(eta, axis=1), 1, 2)
             yield probabilities, weights
-
-    def _drawn_predictors(self, X):
-        """Yield predictors of draws, (draws, outputs, n_samples), and their weights."""
-        draws, weights = self._flat_draws(), self._flat_weights()
-        p = self.n_features_in_
-        for first in range(0, len(draws), DRAWS_AT_ONCE):
-            block = draws[first : first + DRAWS_AT_ONCE]
-            theta = block.reshape(len(block), -1, p + int(self.fit_intercept))
-            eta = np.stack([X @ coef.T for coef in np.moveaxis(theta[..., :p], 1, 0)])
-            if self.fit_intercept:
-                eta += theta[..., p].T[:, None, :]
-            eta = np.moveaxis(eta, 2, 0)
-            yield eta, weights[first : first + DRAWS_AT_ONCE]
-
-    def _gaussian_predictors(self, X):
-        """Yield the same of points of the Gaussian that has the posterior's moments."""
-        mean = self.coef_
-        if self.fit_intercept:
-            mean = np.column_stack([mean, self.intercept_])
-        eta, root = predictor_moments(X, mean, self.covariance_, self.fit_intercept)
-        points = normal_points(len(mean))
-        for first in range(0, len(points), DRAWS_AT_ONCE):
-            z = points[first : first + DRAWS_AT_ONCE]
-            shift = np.tensordot(z, root, axes=(1, 2))  # (points, n_samples, outputs)
-            yield np.moveaxis(eta + shift, 2, 1), np.full(len(z), 1 / len(points))
 
     def predict_proba(self, X):
         """Return class probabilities, averaged over the posterior.
@@ -349,8 +228,8 @@ class SGMCMCLogisticRegression(
             Probabilities in the order of `classes_`.
         """
         X, parts = self._validated(X), []
-        for first in range(0, X.shape[0], ROWS_AT_ONCE):
-            block = self._probabilities(X[first : first + ROWS_AT_ONCE])
+        for _, rows in self._row_blocks(X):
+            block = self._probabilities(rows)
             parts.append(sum(np.tensordot(w, p, axes=1) for p, w in block))
         total = np.concatenate(parts)
         return total / total.sum(axis=1, keepdims=True)
@@ -388,10 +267,75 @@ class SGMCMCLogisticRegression(
         proba = self.predict_proba(X)
         return self.classes_[np.argmax(proba, axis=1)]
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    def predict_log_proba(self, X):
+        """Return logarithms of the class probabilities of `predict_proba`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        log_proba : ndarray of shape (n_samples, n_classes)
+            Log probabilities in the order of `classes_`.
+        """
+        proba = self.predict_proba(X)
+        return np.log(np.maximum(proba, np.finfo(proba.dtype).tiny))
+
+    def decision_function(self, X):
+        """Return how much each class is preferred; `predict` takes the largest.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Log odds of the second of two classes, or log probabilities of all classes,
+            both of probabilities that are averaged over the posterior.
+        """
+        scores = self.predict_log_proba(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict_interval(self, X, level=0.9):
+        """Return intervals that contain the class probabilities, given the data.
+
+        They tell how well the data determine the probabilities: the more rows, the
+        narrower they are.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Samples.
+        level : float, default=0.9
+            Posterior probability of each interval, with equal tails.
+
+        Returns
+        -------
+        interval : ndarray of shape (n_samples, n_classes, 2)
+            Lower and upper bounds.
+
+        Examples
+        --------
+        >>> from skbayes_sg import SGMCMCLogisticRegression
+        >>> from skbayes_sg.datasets import make_logistic
+        >>> X, y = make_logistic(1000, 3, random_state=0)
+        >>> model = SGMCMCLogisticRegression(random_state=0).fit(X, y)
+        >>> model.predict_interval(X[:5]).shape
+        (5, 2, 2)
+        """
+        check_probability(level, "level")
+        X, parts, draws = self._validated(X), [], None
+        if not hasattr(self, "moments_"):
+            draws = self._representative_draws(INTERVAL_DRAWS)
+        for _, rows in self._row_blocks(X):
+            every = np.concatenate([p for p, _ in self._probabilities(rows, draws)])
+            tails = 0.5 * (1 - level), 0.5 * (1 + level)
+            parts.append(np.moveaxis(np.quantile(every, tails, axis=0), 0, -1))
+        return np.concatenate(parts)
 
 
 class SGLDLogisticRegression(SGMCMCLogisticRegression):

@@ -9,6 +9,8 @@ from skbayes_sg.utils._validation import check_magnitude
 
 SCALE = "scale its columns, with sklearn.preprocessing.StandardScaler for instance"
 REMEDY = "build it again with scipy.sparse.csr_array(dense), or from (row, column)"
+FAR = 3.0  # standard deviations of a column's mean from zero
+ROWS_AT_ONCE = 2**14
 LARGEST = np.iinfo(np.int32).max
 
 
@@ -82,3 +84,27 @@ def _check_range(indices, length, axis):
             f"X has indices of a {axis} from {indices.min()} to {indices.max()}, out "
             f"of range for {length} {axis}s; {REMEDY}"
         )
+
+
+def far_centers(X, weights=None):
+    """Return the means of columns that are far from zero, (n_features,), 0 elsewhere.
+
+    Such columns make a posterior ill-conditioned, since they are all but proportional
+    to the intercept. The array is empty where there are none, and of sparse matrices,
+    which would not stay sparse.
+    """
+    if issparse(X) or not len(X):
+        return np.empty(0)
+    first = X[0].astype(np.float64)  # from which squares lose no digits
+    total, squares, n = np.zeros_like(first), np.zeros_like(first), 0.0
+    for begin in range(0, len(X), ROWS_AT_ONCE):
+        away = X[begin : begin + ROWS_AT_ONCE] - first
+        w = np.ones(len(away)) if weights is None else weights[begin:][: len(away)]
+        total += w @ away
+        squares += w @ away**2
+        n += w.sum()
+    mean = total / n
+    spread = np.sqrt(np.maximum(squares / n - mean**2, 0.0))
+    mean += first
+    is_far = np.abs(mean) > FAR * spread
+    return np.where(is_far, mean, 0.0) if is_far.any() else np.empty(0)

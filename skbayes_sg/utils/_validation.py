@@ -18,7 +18,7 @@ def check_number(name, value, *, kind=numbers.Real, above=None, at_least=None):
         bounds = f" of at least {at_least}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
         raise TypeError(
-            f"{name}={value!r} is of type {type(value).__name__}; "
+            f"{name}={shown(value)} is of type {type(value).__name__}; "
             f"it must be {word}{bounds}"
         )
     if (
@@ -26,8 +26,41 @@ def check_number(name, value, *, kind=numbers.Real, above=None, at_least=None):
         or (above is not None and value <= above)
         or (at_least is not None and value < at_least)
     ):
-        raise ValueError(f"{name}={value!r} is not allowed; it must be {word}{bounds}")
+        raise ValueError(
+            f"{name}={shown(value)} is not allowed; it must be {word}{bounds}"
+        )
     return value
+
+
+def shown(value):
+    """Return how a value is shown in messages: 0.1, not np.float64(0.1)."""
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def check_variances(name, value, n_features):
+    """Return variances of the coefficients, (n_features,), from a number or an array.
+
+    Without `n_features`, the number of them is not checked.
+    """
+    if np.ndim(value) == 0:
+        return np.full(n_features or 1, check_number(name, value, above=0))
+    try:
+        values = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name}={value!r} must be a number, or one for each feature"
+        ) from None
+    if n_features is not None and values.shape != (n_features,):
+        raise ValueError(
+            f"{name} has shape {values.shape}, but X has {n_features} features; give "
+            "one number, or one for each feature"
+        )
+    if values.ndim != 1 or not (np.isfinite(values).all() and (values > 0).all()):
+        raise ValueError(
+            f"{name}={values.tolist()} is not allowed; it must be a number greater "
+            "than 0, or one for each feature"
+        )
+    return values
 
 
 def check_integer(name, value, at_least):
@@ -156,8 +189,8 @@ def check_precision(name, value, dtype):
     largest = largest_of(dtype)
     if not 1 / largest <= value <= largest:
         raise ValueError(
-            f"{name}={value!r} is beyond {dtype}; it must be between {1 / largest:.2g} "
-            f"and {largest:.2g}"
+            f"{name}={shown(value)} is beyond {dtype}; it must be between "
+            f"{1 / largest:.2g} and {largest:.2g}"
         )
     return value
 

@@ -223,6 +223,7 @@ from skbayes_sg.kernels.engine import run_chain
 from skbayes_sg.kernels.coordinates import Dense
 from skbayes_sg.kernels.gradients import GRADIENTS
 from skbayes_sg.kernels.generic import for_kernels
+from skbayes_sg.kernels.likelihoods import Bernoulli
 from skbayes_sg.kernels.protocol.gradient import prepare
 from skbayes_sg.kernels.protocol.sampler import init_state
 from skbayes_sg.kernels.samplers import LeimkuhlerMatthews

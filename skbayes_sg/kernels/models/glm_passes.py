@@ -190,9 +190,10 @@ def _parts(model, theta):
 def _terms(model, part, eta):
     """Return weighted log f, (n,), and its derivatives, (K + q, n), of a part."""
     n_outputs, y = model.n_outputs, _targets_of(model, part)
+    n_draws = eta.shape[1] // max(y.shape[1], 1)
     terms, r = np.empty(eta.shape[1], eta.dtype), np.empty_like(eta)
     if len(eta) == n_outputs:
-        y = np.tile(y, eta.shape[1] // max(y.shape[1], 1))
+        y = np.tile(y, n_draws)
         _evaluate(model.likelihood, eta, y, np.empty(0), terms, r)
     else:  # each draw has its own noise
         for here in _draws_of(y, eta):
@@ -203,7 +204,7 @@ def _terms(model, part, eta):
             _evaluate(model.likelihood, at, y, noise, density, scores)
             terms[here], r[:, here] = density, scores
     if model.weights.size:
-        weights = np.tile(model.weights[part], eta.shape[1] // max(y.shape[1], 1))
+        weights = np.tile(model.weights[part], n_draws)
         terms *= weights
         r *= weights
     return terms, r

@@ -47,7 +47,7 @@ def always(monkeypatch):
 
 def regression(family="logistic", n=N, dtype=np.float64, weighted=False, **settings):
     rng = np.random.default_rng(5)
-    example = glm(family, dtype=dtype)
+    example = glm(family, dtype=dtype, intercept=settings.get("intercept", True))
     p = example.rows.shape[1]
     y = rng.permutation(np.resize(example.y, n))
     weights = rng.uniform(0.5, 2, n) if weighted else np.empty(0)
