@@ -24,7 +24,12 @@ def draws_of(seed):
     if len(np.unique(y)) < 2:
         return None
     model = SGLDLogisticRegression(
-        prior_variance=PRIOR_VARIANCE, n_draws=99, n_chains=1, thin=8, random_state=seed
+        prior_variance=PRIOR_VARIANCE,
+        intercept_variance=PRIOR_VARIANCE,
+        n_draws=99,
+        n_chains=1,
+        thin=8,
+        random_state=seed,
     )
     return model.fit(X, y).samples_[0], theta
 

@@ -128,7 +128,7 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
             rows=rows,
             y=np.ascontiguousarray(y, X.dtype).ravel(),
             weights=weights.astype(X.dtype),
-            prior_precision=np.tile(1.0 / variances, n_outputs).astype(X.dtype),
+            prior_precision=np.tile(1.0 / variances, n_outputs),
             intercept=self.fit_intercept,
             n_outputs=n_outputs,
             offsets=options.pop("offsets", np.empty(0)).astype(X.dtype),

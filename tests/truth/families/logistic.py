@@ -10,6 +10,7 @@ from skbayes_sg import (
     SGMCMCLogisticRegression,
     SGNHTLogisticRegression,
 )
+from skbayes_sg.utils._design import far_centers
 from tests.truth.densities import GLM
 from tests.truth.references import exact
 
@@ -47,6 +48,8 @@ class LogisticFamily:
         if sampler in ("hmc", "mala"):
             gradient = "full"
         options = {"gradient": gradient, "random_state": seed, **problem.options}
+        # The references know one variance for all.
+        options["intercept_variance"] = options.get("prior_variance", 10.0)
         if sampler in self.classes:
             estimator = self.classes[sampler](**options)
         else:
@@ -61,29 +64,39 @@ class LogisticFamily:
             by_class = compute_sample_weight(options["class_weight"], problem.y)
             weights = by_class if weights is None else weights * by_class
         X = problem.X.toarray() if sp.issparse(problem.X) else problem.X
-        A = X.astype(float)
+        A, center = X.astype(float), np.empty(0)
         if options.get("fit_intercept", True):
+            center = far_centers(problem.X, weights)
+            A = A - center if center.size else A
             A = np.column_stack([A, np.ones(len(A))])
         classes, codes = np.unique(problem.y, return_inverse=True)
         K = 1 if len(classes) == 2 else len(classes)
         variance = options.get("prior_variance", 10.0)
-        return reduced(A, codes, weights, 1.0 / variance, K, rng)
+
+        def uncentered(theta):
+            if not center.size:
+                return theta
+            theta = theta.reshape(len(theta), K, -1).copy()
+            theta[..., -1] -= theta[..., :-1] @ center
+            return theta.reshape(len(theta), -1)
+
+        return reduced(A, codes, weights, 1.0 / variance, K, rng, uncentered)
 
 
-def reduced(A, codes, weights, precision, K, rng):
+def reduced(A, codes, weights, precision, K, rng, last=lambda theta: theta):
     """Return the reference of a GLM, of whose directions the data may see only some.
 
     With fewer rows than columns, theta = Q a + b: the data speak of a alone, and b,
-    orthogonal to all rows, keeps its prior.
+    orthogonal to all rows, keeps its prior. `last` is done to theta at the end.
     """
     n, p = A.shape
     if n >= p:
-        return exact(GLM(A, codes, weights, precision, K), rng)
+        return exact(GLM(A, codes, weights, precision, K), rng, last)
     Q = np.linalg.qr(A.T)[0]  # (p, n)
 
     def transform(a):
         a = a.reshape(len(a), K, n)
         b = rng.standard_normal((len(a), K, p)) / np.sqrt(precision)
-        return (a @ Q.T + b - b @ Q @ Q.T).reshape(len(a), K * p)
+        return last((a @ Q.T + b - b @ Q @ Q.T).reshape(len(a), K * p))
 
     return exact(GLM(A @ Q, codes, weights, precision, K), rng, transform)

@@ -1,0 +1,95 @@
+"""When does a Gaussian approximation at the mode do, and when does sampling pay?
+
+For N = 50 to 100,000 rows, four features and skewed classes or counts: the largest
+error of a posterior mean, in posterior standard deviations, and of a standard
+deviation, in percent, of the Laplace approximation and of a default fit; and their
+seconds with compiled code. The reference is importance sampling from a heavy-tailed law
+around the mode.
+
+    python benchmarks/bench_laplace.py [--quick]
+"""
+
+import sys
+import time
+
+import numpy as np
+from scipy import stats
+
+from skbayes_sg import SGMCMCLogisticRegression, SGMCMCPoissonRegressor
+from skbayes_sg.inference.curvature import curvature_matrix, whitening
+from skbayes_sg.inference.optimize import find_mode
+from skbayes_sg.kernels.passes import log_posterior
+from skbayes_sg.kernels.protocol.model import init_work
+
+D = 4
+SIZES = (50, 200, 1_000, 10_000, 100_000)
+
+
+def problem(name, n):
+    """Return an estimator and data of which one row in ten has an event."""
+    rng = np.random.default_rng(n)
+    X = rng.standard_normal((n, D))
+    eta = X @ rng.standard_normal(D) / 2 - 2.5
+    if name == "logistic":
+        y = rng.random(n) < 1 / (1 + np.exp(-eta))
+        return SGMCMCLogisticRegression(random_state=0), X, y
+    return SGMCMCPoissonRegressor(random_state=0), X, rng.poisson(np.exp(eta))
+
+
+def laplace(model):
+    """Return mean and covariance factor of the Gaussian approximation."""
+    mode = find_mode(model)
+    return mode, whitening(curvature_matrix(model, mode))
+
+
+def reference(model, mode, factor, n_draws):
+    """Return means and sds by importance sampling."""
+    rng, work, g = np.random.default_rng(0), init_work(model), np.empty(len(mode))
+    law = stats.multivariate_t(mode, 1.2 * factor @ factor.T, df=5, seed=rng)
+    draws = law.rvs(n_draws)
+    log_w = np.array([log_posterior(model, work, each, g) for each in draws])
+    log_w -= law.logpdf(draws)
+    w = np.exp(log_w - log_w.max())
+    w /= w.sum()
+    mean = w @ draws
+    return mean, np.sqrt(w @ (draws - mean) ** 2), 1 / np.sum(w**2)
+
+
+def errors(mean, sd, exact_mean, exact_sd):
+    """Return the largest errors of means, in sds, and of sds, in percent."""
+    bias = np.abs(mean - exact_mean) / exact_sd
+    return bias.max(), 100 * np.abs(sd / exact_sd - 1).max()
+
+
+def main():
+    quick = "--quick" in sys.argv
+    print(
+        f"{'model':9} {'N':>7}   Laplace: mean    sd %  seconds   chains: mean", end=""
+    )
+    print("    sd %  seconds   reference ESS")
+    for name in ("logistic", "poisson"):
+        for n in SIZES[:3] if quick else SIZES:
+            estimator, X, y = problem(name, n)
+            estimator.fit(X, y)  # compiles
+            began = time.perf_counter()
+            estimator.fit(X, y)
+            seconds, model = time.perf_counter() - began, estimator._model
+            began = time.perf_counter()
+            mode, factor = laplace(model)
+            fast = time.perf_counter() - began
+            n_draws = min(20_000, max(2_000, 10**8 // n))
+            mean, sd, ess = reference(model, mode, factor, n_draws)
+            rough = errors(mode, np.sqrt((factor**2).sum(axis=1)), mean, sd)
+            draws = estimator.samples_.reshape(-1, len(mode)).copy()
+            if model.units.shift.size:
+                draws[:, -1] -= model.units.shift[0]
+            good = errors(draws.mean(axis=0), draws.std(axis=0), mean, sd)
+            print(
+                f"{name:9} {n:7d} {rough[0]:15.2f} {rough[1]:7.1f} {fast:8.3f}"
+                f" {good[0]:14.2f} {good[1]:7.1f} {seconds:8.2f} {ess:15.0f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
