@@ -108,7 +108,7 @@ def _normal(beta, center, prior_variance):
     return -0.5 * squares
 
 
-def importance(density, start, natural=lambda draws: draws, n_draws=20_000, seed=0):
+def importance(density, start, natural=lambda draws: draws, n_draws=8_000, seed=0):
     """Importance sampling from a heavy-tailed law at the mode; its weights are tame."""
     rng, d = np.random.default_rng(seed), len(start)
     mode = optimize.minimize(lambda t: -density(t), start, method="BFGS").x
