@@ -83,7 +83,7 @@ def main():
             good = errors(draws.mean(axis=0), draws.std(axis=0), mean, sd)
             print(
                 f"{name:9} {n:7d} {rough[0]:15.2f} {rough[1]:7.1f} {fast:8.3f}"
-                f" {good[0]:14.2f} {good[1]:7.1f} {seconds:8.2f} s, reference {ess:.0f}",
+                f" {good[0]:14.2f} {good[1]:7.1f} {seconds:8.2f} s, ESS {ess:.0f}",
                 flush=True,
             )
 

@@ -73,6 +73,7 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
     """
 
     _noise_names = ()
+    intercept_variance = "auto"  # of files of version 0.1.0, which had none
 
     def _check_parameters(self):
         """Check all parameters; return the sampler."""
@@ -154,10 +155,9 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
             draws, weights = self._flat_draws(), self._flat_weights()
             mean = weights @ draws
             sd = np.sqrt(weights @ (draws - mean) ** 2)
-        self._n_outputs = n_outputs
         shape = (n_outputs,) if shape is None else shape
         for suffix, values in (("_", mean), ("_std_", sd)):
-            coef, intercept, noise = self._split(values)
+            coef, intercept, noise = self._split(values, n_outputs)
             setattr(self, f"coef{suffix}", coef.reshape(*shape, -1))
             # A number of a single output, not an array without axes.
             setattr(self, f"intercept{suffix}", intercept.reshape(shape)[()])
@@ -170,9 +170,13 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
         """Return the parameters of the likelihood by name, of all outputs each."""
         return np.split(noise, len(self._noise_names)) if self._noise_names else []
 
-    def _split(self, draws):
+    @property
+    def _n_outputs(self):
+        return len(np.atleast_2d(self.coef_))
+
+    def _split(self, draws, n_outputs=None):
         """Return coefficients (..., K, p), intercepts (..., K) and noise of draws."""
-        K, p = self._n_outputs, self.n_features_in_
+        K, p = n_outputs or self._n_outputs, self.n_features_in_
         end = K * (p + int(self.fit_intercept))
         theta = draws[..., :end].reshape(*draws.shape[:-1], K, -1)
         zeros = np.zeros_like(theta[..., 0])
