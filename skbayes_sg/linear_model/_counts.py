@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _num_samples
 
 from skbayes_sg.base._callbacks import with_callbacks
 from skbayes_sg.base._streaming import takes_batches
@@ -272,10 +273,9 @@ def _logarithms(exposure):
     """Return a function of X: checked log exposures of its rows, empty without any."""
 
     def of_rows(X):
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
         if exposure is None:
             return NOTHING
-        values = np.asarray(exposure, np.float64)
+        n, values = _num_samples(X), np.asarray(exposure, np.float64)
         if values.shape != (n,):
             raise ValueError(f"exposure.shape == {values.shape}, expected ({n},)")
         if not (np.isfinite(values).all() and (values > 0).all()):
