@@ -4,7 +4,7 @@
 
 Negative log density of held-out targets in nats, by five-fold cross-validation on the
 same folds. A trained regressor gets Gaussian noise of its residuals' sd. Features as
-they are, and standardised; --quick takes the first fold only.
+they are, and standardized; --quick takes the first fold only.
 """
 
 import argparse
@@ -67,7 +67,7 @@ def main():
                 A, B = scaler.transform(X[train]), scaler.transform(X[test])
                 rows.append(losses(name, (A, y[train]), (B, y[test]), args.n_jobs))
             theirs, ours, seconds = np.mean(rows, axis=0)
-            label = f"{name}, standardised" if scaled else name
+            label = f"{name}, standardized" if scaled else name
             print(f"{label:28s} {theirs:8.4f} {ours:8.4f} {seconds:10.1f}", flush=True)
 
 

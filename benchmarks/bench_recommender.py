@@ -1,4 +1,4 @@
-"""Matrix factorisation: error against seconds, and what an iteration costs.
+"""Matrix factorization: error against seconds, and what an iteration costs.
 
     python benchmarks/bench_recommender.py [--quick] [--only peers|paper|growth]
 
@@ -192,7 +192,7 @@ def against_peers(quick):
 
 
 def numpy_loop(X, y, n_iter, batch_size, h=1e-4, alpha=3.0, d=20):
-    """SGLD for matrix factorisation as a fixed baseline, with fixed hyperparameters."""
+    """SGLD for matrix factorization as a fixed baseline, with fixed hyperparameters."""
     rng = np.random.default_rng(0)
     users, items = (np.unique(x, return_inverse=True)[1] for x in X.T)
     U = 0.1 * rng.standard_normal((users.max() + 1, d), np.float32)

@@ -28,7 +28,7 @@ print(f"error {errors.mean():.4f}, {cv['fit_time'].mean():.0f} seconds per fold"
 # %%
 # For comparison: Gibbs sampling of the classical model (SMURFF, 20 factors, noise
 # precision 1.5) has 0.8943 after 1,200 sweeps, and 0.936 with the noise precision of 3
-# that is often used. Noise that is learnt, with a factor for each user and film, makes
+# that is often used. Noise that is learned, with a factor for each user and film, makes
 # the difference.
 
 fig, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")

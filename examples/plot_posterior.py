@@ -10,7 +10,7 @@ chosen.
 # %%
 # Fit
 # ---
-# Ten features of the breast cancer data, standardised. The prior of each coefficient
+# Ten features of the breast cancer data, standardized. The prior of each coefficient
 # is N(0, 10).
 
 import matplotlib.pyplot as plt

@@ -85,8 +85,8 @@ for name, chain in draws.items():
 
 def autocorrelation(values, n_lags):
     """Return the autocorrelation at lags 0 to n_lags - 1."""
-    centred = values - values.mean()
-    spectrum = np.abs(np.fft.rfft(centred, 2 * len(values))) ** 2
+    centered = values - values.mean()
+    spectrum = np.abs(np.fft.rfft(centered, 2 * len(values))) ** 2
     raw = np.fft.irfft(spectrum)[:n_lags]
     return raw / raw[0]
 

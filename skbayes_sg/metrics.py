@@ -347,7 +347,7 @@ def completion_perplexity(X, topics, doc_topic_prior, *, random_state=0, n_jobs=
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_documents, n_words)
-        Counts of words, of documents that the topics were not learnt from.
+        Counts of words, of documents that the topics were not learned from.
     topics : array-like of shape (n_topics, n_words) or (n_draws, n_topics, n_words)
         Words of the topics: probabilities, or positive numbers proportional to them.
     doc_topic_prior : float or array-like of shape (n_topics,)

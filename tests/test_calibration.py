@@ -73,6 +73,6 @@ def test_ranks_of_many_are_uniform():
     values = ranks(results(1000))
     assert_uniform(values)
     # The test sees an sd that is wrong by a fifth.
-    centred = np.clip(50 + (values - 49.5) * 1.2, 0, 99.9)
+    centered = np.clip(50 + (values - 49.5) * 1.2, 0, 99.9)
     with pytest.raises(AssertionError):
-        assert_uniform(centred)
+        assert_uniform(centered)

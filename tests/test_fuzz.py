@@ -168,7 +168,7 @@ def outcome(model, data):
         except (ValueError, TypeError, DivergenceError) as error:
             assert len(str(error).split()) >= 4, error
             assert "numba" not in str(error).lower(), error
-            assert "leading minor" not in str(error)  # of a Cholesky factorisation
+            assert "leading minor" not in str(error)  # of a Cholesky factorization
             assert not [name for name in vars(model) if name.endswith("_")]
             return "error"
         check_predictions(model, X)

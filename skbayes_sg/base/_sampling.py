@@ -199,7 +199,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
             yield Job(sampler, self._settings, self._entropy(), tasks, bar)
 
     def _sample_posterior(self, model, sampler, start=None):
-        """Run the chains, and set what they have learnt; return the `Fit`.
+        """Run the chains, and set what they have learned; return the `Fit`.
 
         `start` holds recorded draws to start from, by default those of the last fit.
         """
@@ -207,12 +207,12 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         start = self._last_draws() if start is None else start
         with self._job(sampler) as job:
             fit = fit_chains(model, job, previous, start)
-        self._set_learnt(fit)
+        self._set_learned(fit)
         self._warn_of_unstable_steps(fit)
         self._warn_of_mixing(fit)
         return fit
 
-    def _set_learnt(self, fit, draws=None, step_sizes=None):
+    def _set_learned(self, fit, draws=None, step_sizes=None):
         """Set what all estimators learn from a fit."""
         found, info = fit.found, fit.info
         self._model = for_diagnostics(fit.model)

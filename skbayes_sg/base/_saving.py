@@ -71,7 +71,7 @@ class SavedDraws(NamedTuple):
         Its parameters, for reading: numbers, strings, lists and dicts. What JSON has no
         word for is the string that Python prints of it.
     settings : dict
-        Numbers that were learnt, such as `step_size_` and `n_iter_`.
+        Numbers that were learned, such as `step_size_` and `n_iter_`.
     version : str
         Version of the package that wrote the file.
     format : int
@@ -133,7 +133,7 @@ def save_draws(estimator, path):
             "estimator of skbayes_sg, such as the last step of a pipeline"
         )
     check_is_fitted(estimator)
-    learnt = {
+    learned = {
         name: value
         for name, value in vars(estimator).items()
         if name.endswith("_") and isinstance(value, numbers.Number)
@@ -145,7 +145,7 @@ def save_draws(estimator, path):
         "estimator": type(estimator).__name__,
         "parameter_names": [str(name) for name in estimator._parameter_names()],
         "params": _readable(estimator.get_params(deep=False)),
-        "settings": _readable(learnt),
+        "settings": _readable(learned),
     }
     with _replacing(path) as file:
         np.savez(

@@ -59,5 +59,5 @@ class StreamingMixin:
         else:
             self._warn_of_unstable_steps(fit)
         self._stream_steps = steps[-self.n_draws :]
-        self._set_learnt(fit, draws[:, -self.n_draws :], self._stream_steps)
+        self._set_learned(fit, draws[:, -self.n_draws :], self._stream_steps)
         return fit

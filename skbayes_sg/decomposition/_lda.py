@@ -32,8 +32,8 @@ class SGMCMCLatentDirichletAllocation(
     Latent Dirichlet allocation with the interface of scikit-learn's class. Every token
     has a topic of its own that is kept and drawn again given all others, with the
     topics' words integrated out: every iteration leaves the posterior as it is,
-    whatever the minibatch, and there is no step size to choose. What is learnt of words
-    and documents averages over draws from all chains, whose topics are matched.
+    whatever the minibatch, and there is no step size to choose. Results for words and
+    documents average over draws from all chains, whose topics are matched.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ default=None
     components_std_ : ndarray of shape (n_components, n_features)
         Posterior standard deviations of the words' probabilities in the topics.
     doc_topic_prior_ : ndarray of shape (n_components,)
-        Prior of the documents' topics, its posterior mean if it is learnt.
+        Prior of the documents' topics, its posterior mean if it is learned.
     topic_word_prior_ : float
-        Prior of the topics' words, its posterior mean if it is learnt.
+        Prior of the topics' words, its posterior mean if it is learned.
     affinity_ : ndarray of shape (n_chains, n_components)
         How well the topics of each chain's draws match the mean of all draws, from 0 to
         1: the Hellinger affinity. Below 0.8 or so they are not the same everywhere.
@@ -240,7 +240,7 @@ default=None
         return MinibatchLDA(*tokens_of(X), alpha, beta, X.shape[1], weight)
 
     def _priors(self):
-        """Return alpha, (K,), and beta; if learnt, what is known of them."""
+        """Return alpha, (K,), and beta; if learned, what is known of them."""
         k, known = self.n_components, vars(self)
         alpha, beta = self.doc_topic_prior, self.topic_word_prior
         if alpha is None or isinstance(alpha, str):

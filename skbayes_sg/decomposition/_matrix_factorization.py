@@ -1,4 +1,4 @@
-"""Bayesian matrix factorisation for ratings."""
+"""Bayesian matrix factorization for ratings."""
 
 import math
 import numbers
@@ -44,10 +44,10 @@ HYPERPARAMETERS = ("conjugate", "log-scale")
 
 
 class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
-    """Recommender by Bayesian probabilistic matrix factorisation.
+    """Recommender by Bayesian probabilistic matrix factorization.
 
     A rating of item j by user i has mean ``U_i . V_j`` plus a bias of each. Rows of
-    factors have Gaussian priors whose means and precisions are learnt, and so is the
+    factors have Gaussian priors whose means and precisions are learned, and so is the
     noise. Predictions average over posterior draws and come with their uncertainty;
     unknown users and items get the prior's predictive.
 
@@ -299,8 +299,8 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
             parameters = noise[int(fixed) : len(noise) if self.noise_dof else 1]
             if not parameters:
                 raise ValueError(
-                    "parameters=None shows the noise, which was not learnt; name those "
-                    f"to show, such as {names[self.n_factors]!r}"
+                    "parameters=None shows the noise, which was not learned; name "
+                    f"those to show, such as {names[self.n_factors]!r}"
                 )
         return super().summary(prob=prob, parameters=parameters)
 

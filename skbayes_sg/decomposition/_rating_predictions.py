@@ -1,4 +1,4 @@
-"""Predictions and recommendations from posterior draws of a matrix factorisation."""
+"""Predictions and recommendations from posterior draws of a matrix factorization."""
 
 import numpy as np
 import scipy.sparse as sp

@@ -28,8 +28,8 @@ class TopicStreamMixin:
         decrease from call to call, by which draws approach the posterior; they never
         get as close to it as those of `fit`, which visits documents again. Batches
         must be random samples of the stream. `samples_` holds one draw of the topics
-        for each of the last `n_draws` calls. Priors that are to be learnt stay at what
-        `fit` has learnt, or at ``1 / n_components``.
+        for each of the last `n_draws` calls. Priors that are to be learned stay at what
+        `fit` has learned, or at ``1 / n_components``.
 
         Parameters
         ----------

@@ -183,7 +183,7 @@ class Checkpoint:
 def _data_identity(model):
     """Return a digest of the arrays with at least a number for each row.
 
-    Shorter ones are settings, or were learnt, and differ between runs on the same data.
+    Shorter ones are settings, or were learned, and differ between runs on equal data.
     """
     arrays = (array for _, array in own_arrays(model))
     return identity(*(array for array in arrays if array.size >= n_rows(model)))

@@ -63,7 +63,7 @@ class Job(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Chains that have run, and all that they have learnt."""
+    """Chains that have run, and all that they have learned."""
 
     model: Any  # NamedTuple
     found: Exploration

@@ -1,4 +1,4 @@
-"""Posterior modes: where control variates are centred and chains start."""
+"""Posterior modes: where control variates are centered and chains start."""
 
 import numpy as np
 import scipy.optimize
@@ -54,7 +54,7 @@ def find_mode(model, start=None, *, n_iter=10_000, random_state=None):
 
 
 def lbfgs(model, start, max_dense=1024, n_rounds=20):
-    """Minimise -log p from `start` by L-BFGS in units of the curvature.
+    """Minimize -log p from `start` by L-BFGS in units of the curvature.
 
     The curvature is measured again after each round of iterations. A gradient of 1 in
     these units is about one posterior sd from the mode; 0.001 is close enough.
@@ -100,7 +100,7 @@ def _any_whitening(matrix):
 
 
 def adam(model, start, n_iter, step_size=0.01, batch_size=500, random_state=None):
-    """Maximise log p from `start` by Adam with falling steps, on minibatches."""
+    """Maximize log p from `start` by Adam with falling steps, on minibatches."""
     dtype = parameter_dtype(model)
     rng = np.random.default_rng(random_state)
     gradient = Minibatch(min(batch_size, n_rows(model)))

@@ -6,7 +6,7 @@ are those over a fixed set of points z that stand for N(0, I),
 
     eta = x'm + R z,    R R' = x'C x,
 
-the first Sobol' points, standardised. So nothing in a prediction is random.
+the first Sobol' points, standardized. So nothing in a prediction is random.
 """
 
 import functools

@@ -1,6 +1,6 @@
 """Functions that are compiled apart from their callers, which call them by address.
 
-Numba optimises a callee again within each of its callers. The estimate of a gradient is
+Numba optimizes a callee again within each of its callers. The estimate of a gradient is
 the bulk of every chain's code, and all samplers would pay for it anew; by address, a
 chain of known parts compiles its own few lines only.
 """

@@ -26,7 +26,7 @@ NEAR = 1e-4
 class Points(NamedTuple):
     """Draws, scores and what every block needs of them."""
 
-    x: np.ndarray  # (n, d) draws, centred
+    x: np.ndarray  # (n, d) draws, centered
     s: np.ndarray  # (n, d) scores, of about the size of x, lest x + s lose one of them
     z: np.ndarray  # (n, d) x + s
     xx: np.ndarray  # (n,) |x|^2

@@ -230,7 +230,7 @@ class SGMCMCNegativeBinomialRegressor(BaseCounts):
     """Regression of overdispersed counts by stochastic-gradient MCMC.
 
     As `SGMCMCPoissonRegressor`, but the variance of a count of mean m is m + a m^2: the
-    dispersion a is learnt, with the prior Exponential(1).
+    dispersion a is learned, with the prior Exponential(1).
 
     Attributes
     ----------

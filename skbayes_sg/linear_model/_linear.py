@@ -12,7 +12,7 @@ class SGMCMCLinearRegression(BaseRegressor):
     """Linear regression by stochastic-gradient MCMC, with any sampler.
 
     The noise is Gaussian, of unknown standard deviation. Targets are standardized
-    before they are learnt, so that priors suit targets of any unit: with s the standard
+    before the fit, so that priors suit targets of any unit: with s the standard
     deviation of y, a coefficient has the prior N(0, s^2 `prior_variance`), and the
     precision of the noise, in units of 1 / s^2, the vague prior Gamma(0.001, 0.001).
     Draws, coefficients and predictions are in the units of the data. Of several

@@ -25,7 +25,7 @@ NOTHING = np.empty(0)
 class BaseRegressor(RegressorMixin, BaseGLM):
     """Base of regressions of numbers and counts.
 
-    A subclass gives the likelihood, by `_likelihood`; the units in which y is learnt,
+    A subclass gives the likelihood, by `_likelihood`; the units in which y is learned,
     by `_unit_of`; and, given predictors (draws, K, n) and noise (draws, q), the mean,
     the variance and the law of y, by `_mean`, `_variance` and `_law`, which returns a
     frozen distribution of SciPy.
@@ -182,7 +182,7 @@ class BaseRegressor(RegressorMixin, BaseGLM):
         return y
 
     def _unit_of(self, targets, weights, offsets):
-        """Return the `Units` in which targets, (K, n), are learnt."""
+        """Return the `Units` in which targets, (K, n), are learned."""
         shift, scale = self._location_and_scale(targets, weights)
         self.y_center_ = shift.reshape(self._shape_of(shift))[()]
         self.y_scale_ = scale.reshape(self._shape_of(scale))[()]

@@ -13,8 +13,8 @@ class SGMCMCRobustRegressor(BaseRegressor):
     """Linear regression with Student-t noise by stochastic-gradient MCMC.
 
     Outliers are rare but possible under a law with heavy tails, so they bend the
-    coefficients little. How heavy the tails are is learnt with the rest. Targets are
-    standardized by their median and median absolute deviation before they are learnt;
+    coefficients little. How heavy the tails are is learned with the rest. Targets are
+    standardized by their median and median absolute deviation before they are learned;
     priors of coefficients and noise are those of `SGMCMCLinearRegression` in that unit.
 
     Parameters
@@ -28,7 +28,7 @@ class SGMCMCRobustRegressor(BaseRegressor):
     noise_scale_, noise_scale_std_ : float
         Posterior mean and standard deviation of the noise's scale.
     df_, df_std_ : float
-        The same of the degrees of freedom, where they are learnt.
+        The same of the degrees of freedom, where they are learned.
     y_center_, y_scale_ : float
         Median and scaled median absolute deviation of the targets of the first fit.
 

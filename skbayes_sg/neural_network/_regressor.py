@@ -26,7 +26,7 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
     """Neural network for numbers by stochastic-gradient MCMC, with any sampler.
 
     The noise is Gaussian, and its precision a parameter like the weights. The targets
-    are standardised before they are learnt and predictions scaled back, so that the
+    are standardized before they are learned and predictions scaled back, so that the
     priors, Gamma(1, 1) for the precision of the noise too, suit targets of any scale.
 
     Attributes

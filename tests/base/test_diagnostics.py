@@ -56,7 +56,7 @@ def exact_scores(theta):
 
 
 def changed(model, **attributes):
-    """Return the model with other learnt attributes."""
+    """Return the model with other learned attributes."""
     other = SGLDLogisticRegression(**model.get_params())
     vars(other).update({**vars(model), **attributes})
     return other

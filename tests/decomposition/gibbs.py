@@ -1,4 +1,4 @@
-"""Gibbs sampling of matrix factorisation, one exact conditional after another.
+"""Gibbs sampling of matrix factorization, one exact conditional after another.
 
 The model of `skbayes_sg.kernels.models.matrix_factorization`, written again in plain
 numpy, without features: the reference for what `SGBPMFRecommender` predicts.

@@ -131,7 +131,7 @@ def test_moments_in_place_of_draws(fitted):
     other.top_words(3)
 
 
-def test_learnt_priors_are_near_those_of_the_data(fitted):
+def test_learned_priors_are_near_those_of_the_data(fitted):
     _, X, _ = fitted
     model = lda(doc_topic_prior="learn", topic_word_prior="learn", n_draws=20).fit(X)
     # 150 documents of Dirichlet(0.3, 0.3, 0.3): the sd of log alpha is about 0.12.

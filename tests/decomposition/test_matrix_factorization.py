@@ -195,7 +195,7 @@ def test_lazy_steps_where_a_minibatch_touches_few_rows(monkeypatch):
     assert sds[0] == pytest.approx(sds[1], rel=0.03)
 
 
-def test_control_variate_keeps_a_given_centre(monkeypatch):
+def test_control_variate_keeps_a_given_center(monkeypatch):
     skip_compiler(monkeypatch)
     X, y = make_ratings(4, 3, 10, random_state=0)
     center = np.zeros(2 * (len(np.unique(X[:, 0])) + len(np.unique(X[:, 1]))), "f4")

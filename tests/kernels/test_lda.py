@@ -111,7 +111,7 @@ def test_one_topic_has_them_all():
     np.testing.assert_allclose(draws[:, :W], np.tile(expected, (5, 1)), rtol=1e-6)
 
 
-def test_learnt_priors_follow_the_posterior():
+def test_learned_priors_follow_the_posterior():
     """Against a grid over log alpha and log beta of the sum over all topics."""
     words, indptr = np.array([0, 0, 1, 2, 2], np.int32), np.array([0, 3, 5])
     grid = np.linspace(-5.0, 2.5, 26)

@@ -1,4 +1,4 @@
-"""Matrix factorisation: derivatives, unbiased gradients, conjugate conditionals."""
+"""Matrix factorization: derivatives, unbiased gradients, conjugate conditionals."""
 
 import itertools
 

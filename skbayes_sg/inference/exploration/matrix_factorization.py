@@ -61,7 +61,7 @@ LATE_ROUNDS = 160, 320  # where there are few ratings
 FEW = 3000  # ratings
 MEASURED = 100_000  # ratings at which a measurement looks, over several draws
 MARGIN = 6.0  # sds of the log of the largest curvature, over draws, that steps allow
-MAX_FIT = 10.0  # times the largest rating, centred, that no draw may exceed
+MAX_FIT = 10.0  # times the largest rating, centered, that no draw may exceed
 MIN_BURN_IN, MAX_BURN_IN = 50, 5000
 MIN_THIN, MAX_THIN = 5, 200
 

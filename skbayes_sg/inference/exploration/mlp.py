@@ -206,7 +206,7 @@ def _region(model, request, size, thetas, h, rng):
 def _leave_modes(model, sampler, gradient, region, h, thetas, length, options):
     """Return where the chains from `thetas` are after `length` steps.
 
-    Trained weights are small, and precisions learnt from them so large that they would
+    Trained weights are small, and precisions learned from them so large that they would
     take long to come down: meanwhile they are held.
     """
     draws = sample(
@@ -258,7 +258,7 @@ def train(model, starts, batch_size, **options):
     """Maximize log p from each of `starts` by Adam; return (n_chains, d)."""
     n_iter = training_length(model, batch_size)
     draws = sample(
-        # Learnt without noise, precisions would rise until all weights are zero.
+        # Learned without noise, precisions would rise until all weights are zero.
         model._replace(learns_precision=False),
         Adam(),
         Minibatch(batch_size),

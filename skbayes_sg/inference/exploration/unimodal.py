@@ -63,7 +63,7 @@ def _without_scatter(variances, n_pairs):
 def automatic_step(sampler, where, noise, steepness=1.0, n_draws=np.inf, thin=None):
     """Return the step size for gradient estimates of relative variance `noise`.
 
-    It minimises what bias and scatter together do to the estimates, mean and sd, from
+    It minimizes what bias and scatter together do to the estimates, mean and sd, from
     `n_draws` draws of all chains, every `thin`-th iteration or as `automatic_lengths`
     says: the square of half the relative bias of a posterior sd, plus the variance of a
     mean. Chains long enough to hold `n_draws` effective draws get `TOLERANCE`.

@@ -74,7 +74,7 @@ def draw_stratum(design, memory, s, rng):
 
 
 def make_design(labels, counts):
-    """Return the design that draws ``counts[s]`` of the rows labelled s."""
+    """Return the design that draws ``counts[s]`` of the rows labeled s."""
     rows = np.argsort(labels, kind="stable").astype(INDEX)
     ends = np.cumsum(np.bincount(labels, minlength=counts.size))
     return Design(rows, np.concatenate(([0], ends)), counts)

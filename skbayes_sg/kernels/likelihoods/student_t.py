@@ -38,7 +38,7 @@ SHAPE, RATE = 2.0, 0.1  # of nu - 2
 class StudentT(NamedTuple):
     """Student's law with identity link and unknown scale: one output."""
 
-    df: float = 0.0  # nu; 0: to be learnt
+    df: float = 0.0  # nu; 0: to be learned
 
 
 @helper

@@ -9,7 +9,7 @@ given all others it has the law (Griffiths & Steyvers, 2004)
     p(z_i = k) ~ (alpha_k + n_dk) (beta + n_kw) / (W beta + n_k),
 
 with counts n of all other tokens. What is left for theta are the logarithms of the
-priors, fixed unless they are learnt:
+priors, fixed unless they are learned:
 
     theta = log alpha_1, ..., log alpha_K, log beta
 
@@ -45,12 +45,12 @@ class LDA(NamedTuple):
     words: np.ndarray  # (n_tokens,) int32: the word of each token
     indptr: np.ndarray  # (D + 1,) int64: where the tokens of each document begin
     offsets: np.ndarray  # (W + 1,) int64: where the topics of each word begin
-    alpha: np.ndarray  # (K,) where it is not learnt
-    beta: float  # where it is not learnt
+    alpha: np.ndarray  # (K,) where it is not learned
+    beta: float  # where it is not learned
     n_topics: int
     learns_alpha: bool
     learns_beta: bool
-    refresh_every: int = 1  # iterations per draw of the priors that are learnt
+    refresh_every: int = 1  # iterations per draw of the priors that are learned
 
 
 class LDAWork(NamedTuple):
@@ -154,7 +154,7 @@ def _(model, work, theta, idx):
 
 @log_prior.register(LDA)
 def _(model, work, theta):
-    # Gamma(1, 1) laws of alpha and beta where these are learnt, on the log scale.
+    # Gamma(1, 1) laws of alpha and beta where these are learned, on the log scale.
     value, last = 0.0, theta.size - 1
     for j in range(theta.size):
         if (model.learns_beta and j == last) or (model.learns_alpha and j < last):

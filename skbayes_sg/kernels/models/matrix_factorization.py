@@ -1,4 +1,4 @@
-"""Bayesian probabilistic matrix factorisation (Salakhutdinov & Mnih, 2008).
+"""Bayesian probabilistic matrix factorization (Salakhutdinov & Mnih, 2008).
 
     y_k ~ N(U_i . V_j + b_i + c_j, 1 / (alpha s_i t_j)),   rating k, of item j by user i
     x_i = (U_i, b_i) ~ N(m + B' z_i, diag(lambda)^-1),     features z_i, if any
@@ -78,7 +78,7 @@ class MatrixFactorization(NamedTuple):
     """Ratings, features of users and items, and priors."""
 
     pairs: np.ndarray  # (N, 2) int32: rows of theta, of the user and of the item
-    y: np.ndarray  # (N,) ratings, centred
+    y: np.ndarray  # (N,) ratings, centered
     weights: np.ndarray  # (N,), or (0,) when all are 1
     n_users: int
     n_items: int
@@ -108,7 +108,7 @@ class FactorizationWork(NamedTuple):
 
 
 class FactorizationAnchor(NamedTuple):
-    """What a control variate remembers of its centre."""
+    """What a control variate remembers of its center."""
 
     theta: np.ndarray
     r: np.ndarray  # (N,) scores there
@@ -164,7 +164,7 @@ def _(model, work, theta, idx, scale, out):
                 uf, vf = u[f], v[f]
                 gu[f] += rb * vf
                 gv[f] += rb * uf
-            for f in range(d, q):  # a branch here would keep LLVM from vectorising
+            for f in range(d, q):  # a branch here would keep LLVM from vectorizing
                 gu[f] += rb
                 gv[f] += rb
 

@@ -1,4 +1,4 @@
-"""Conjugate conditionals of matrix factorisation: one sweep of Gibbs sampling.
+"""Conjugate conditionals of matrix factorization: one sweep of Gibbs sampling.
 
     m_f | lambda_f ~ N(0, 1 / lambda_f),        lambda_f ~ Gamma(shape, rate_f)
     B_gf ~ N(0, 1 / (kappa lambda_f)),          kappa ~ Gamma(1, 1)

@@ -110,7 +110,7 @@ def _outputs(thetas, X, hidden):
 
 
 def _predictions(problem, thetas):
-    """Return standardised predictions at the first rows, and log noise precisions."""
+    """Return standardized predictions at the first rows, and log noise precisions."""
     X = np.asarray(problem.X[:6], float)
     outputs = _outputs(thetas, X, bool(problem.options["hidden_layer_sizes"]))
     return np.concatenate([outputs, thetas[..., -1:]], axis=-1)
