@@ -235,8 +235,13 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
             warn_of_step(self.step_size, fit.found.step_limit)
 
     def _warn_of_mixing(self, fit):
-        """Warn if the draws should not be used; whoever only predicts asks no more."""
+        """Warn if automatic settings have led to draws that should not be used.
+
+        Whoever sets step size or thinning decides how far draws depend on one another.
+        """
         if is_shared() or fit.interrupt is not None or self.keep != "draws":
+            return
+        if self.step_size != "auto" or self.thin != "auto":
             return
         mixing = look_at(fit.found.model, fit.draws)
         if mixing.failed:

@@ -33,11 +33,18 @@ def test_good_draws_pass_and_bad_ones_do_not():
     assert not look_at(MODEL, np.zeros((4, 200, 3))).failed
 
 
-def test_fit_warns():
+def test_fit_warns(monkeypatch):
     X, y = make_logistic(300, 2, random_state=0)
-    model = SGLDLogisticRegression(step_size=1e-4, thin=1, n_draws=200, random_state=0)
-    with pytest.warns(
-        ConvergenceWarning, match="should not be used: the 4 chains"
-    ) as w:
+    shifted = [chains(4, 200, shift=1.0)]
+    monkeypatch.setattr(
+        "skbayes_sg.base._sampling.look_at", lambda *_: look_at(MODEL, shifted[0])
+    )
+    words = "should not be used: the 4 chains"
+    model = SGLDLogisticRegression(n_draws=200, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=words) as caught:
         model.fit(X, y)
-    assert w[0].filename == __file__
+    assert caught[0].filename == __file__
+    shifted[0] = chains(4, 200)
+    model.fit(X, y)
+    shifted[0] = chains(4, 200, shift=1.0)
+    model.set_params(thin=1).fit(X, y)  # as the user wants it
