@@ -153,9 +153,9 @@ class BaseRegressor(RegressorMixin, BaseGLM):
                     f"y has {len(targets)} columns, but the first call had "
                     f"{self._n_outputs}"
                 )
-            seen, total = len(y), len(y)
+            seen = rows = len(y)
             if partial:
-                seen, total = self._rows_of_batch(len(y), total)
+                seen, rows = self._rows_of_batch(len(y), total)
             targets, offsets = self._in_units(targets, offsets)
             model = self._model_of(
                 self._likelihood(),
@@ -164,12 +164,12 @@ class BaseRegressor(RegressorMixin, BaseGLM):
                 weights,
                 len(targets),
                 first=first,
-                factor=total / len(y),
+                factor=rows / len(y),
                 offsets=offsets,
                 units=self._unit,
             )
             fit = (self._sample_batch if partial else self._sample_posterior)(
-                model, sampler, *([total] if partial else [])
+                model, sampler, *([rows] if partial else [])
             )
             self.n_samples_seen_ = seen
             self._set_moments(len(targets), self._y_shape)
