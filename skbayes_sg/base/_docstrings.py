@@ -12,8 +12,8 @@ ORDER = ("", "Parameters", "Attributes", "See Also", "Notes", "References", "Exa
 
 def inherit_docstring(cls):
     """Complete the sections "Parameters" and "Attributes" of a class's docstring."""
-    if cls.__doc__ is None:
-        return
+    if cls.__doc__ is None or cls.__init__ is object.__init__:
+        return  # a base class: its entries are for those that have a constructor
     sections = _sections(inspect.cleandoc(cls.__doc__))
     bases = [_sections(inspect.getdoc(b)) for b in cls.__mro__[1:] if _is_ours(b)]
     entries = [_entries(s.get("Parameters", "")) for s in (sections, *bases)]

@@ -204,6 +204,7 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
                 "regression of skbayes_sg. Other steps of a pipeline go before the "
                 "ConsensusClassifier"
             )
+        estimator._check_parameters()
         if estimator.schedule != "constant":
             raise ValueError(
                 f"estimator__schedule={estimator.schedule!r} weighs draws unequally; "

@@ -216,7 +216,9 @@ def _run(fit, job, seed, attempt=0):
     if settings.keep == "draws":
         check_draws(found.model, draws[:, -1:], found.step_size)
         # Of steps that the user has set, `fit` warns.
-        if found.center is not None and settings.step_size == "auto":
+        is_last = attempt == MAX_RETRIES  # whatever comes of it is looked at elsewhere
+        automatic = settings.step_size == "auto" and not is_last
+        if found.center is not None and automatic:
             check_escape(draws, found.center, found.theta_sd, found.step_size)
     return fit._replace(draws=draws, info=info, interrupt=interrupt)
 

@@ -8,7 +8,7 @@ from skbayes_sg.inference.mixing import effective_sample_size, r_hat
 from skbayes_sg.kernels.generic import python_op
 
 MAX_COLUMNS = 50  # quantities that are looked at
-MIN_DRAWS = 50  # of each chain; R-hat of fewer says little
+MIN_DRAWS = 100  # of each chain; R-hat of fewer says little
 MAX_RHAT = 1.2  # of so many quantities, the largest of a good fit stays below
 MAX_RHAT_OF_FEW = 1.5  # where there are fewer draws than `MIN_TOTAL`
 MIN_ESS = 25.0

@@ -18,7 +18,7 @@ from skbayes_sg.utils._validation import (
 
 DRAWS_AT_ONCE = 256  # draws whose predictions are held in memory together
 ROWS_AT_ONCE = 8192  # rows of them, where only their average is wanted
-WIDE, WIDE_SOFTMAX = 1e6, 100.0  # automatic variances of intercepts
+WIDE = 100.0  # automatic variance of intercepts
 
 
 class BaseGLM(StreamingMixin, BaseSGMCMC):
@@ -47,9 +47,8 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
     intercept_variance : float or "auto"
         Variance of the Gaussian prior of the intercept, where columns whose mean lies
         more than three standard deviations from zero are at that mean (sparse columns
-        at zero). "auto" is 1e6, so wide that no offset of the data bends the
-        coefficients; of three classes and more 100, since only differences of their
-        intercepts matter.
+        at zero). "auto" is 100, so wide that no offset of the data bends the
+        coefficients.
     fit_intercept : bool
         Whether the model has an intercept.
 
@@ -120,7 +119,7 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
         if self.fit_intercept:
             width = self.intercept_variance
             if width == "auto":
-                width = WIDE if n_outputs == 1 or self._noise_names else WIDE_SOFTMAX
+                width = WIDE
             variances = np.append(variances, width)
         weights = likelihood_weights(weights, self.temperature, X.shape[0], factor)
         units = options.pop("units", Units())._replace(center=center)

@@ -86,6 +86,7 @@ def _check_range(indices, length, axis):
         )
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def far_centers(X, weights=None):
     """Return the means of columns that are far from zero, (n_features,), 0 elsewhere.
 

@@ -21,15 +21,15 @@ def chains(n_chains, n_draws, rho=0.0, shift=0.0, seed=0):
 
 
 def test_good_draws_pass_and_bad_ones_do_not():
-    """400 good fits, of 4 x 100 draws with 30 effective ones each and of 2 x 50."""
+    """400 good fits, of 4 x 100 draws with 30 effective ones each and of 2 x 100."""
     for seed in range(200):
         assert not look_at(MODEL, chains(4, 100, 0.5, seed=seed)).failed
-        assert not look_at(MODEL, chains(2, 50, seed=seed)).failed
+        assert not look_at(MODEL, chains(2, 100, seed=seed)).failed
     assert look_at(MODEL, chains(4, 100, shift=1.0)).r_hat > 1.2
-    assert look_at(MODEL, chains(2, 50, shift=3.0)).r_hat > 1.5
+    assert look_at(MODEL, chains(2, 100, shift=3.0)).r_hat > 1.5
     stuck = look_at(MODEL, chains(1, 1000, 0.99))
     assert stuck.ess < 25 and stuck.r_hat is None  # one chain: nothing to compare
-    assert not look_at(MODEL, chains(1, 100, 0.99)).failed  # too few to judge
+    assert not look_at(MODEL, chains(1, 300, 0.99)).failed  # too few to judge
     assert not look_at(MODEL, np.zeros((4, 200, 3))).failed
 
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from skbayes_sg import sample
 from skbayes_sg.inference.curvature import curvature_diagonal, curvature_matrix
-from skbayes_sg.inference.exploration.unimodal import geometry
+from skbayes_sg.inference.exploration.region import geometry
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.inference.scores import posterior_scores
 from skbayes_sg.kernels.capabilities.local_variables import (

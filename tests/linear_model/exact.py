@@ -23,7 +23,7 @@ class Posterior:
 def linear(X, y, prior_variance=10.0, n_draws=40_000, seed=0):
     """Linear regression of unknown noise: exact draws, the precision by quadrature.
 
-    Targets are standardized, X is given as it is, with an intercept of variance 1e6.
+    Targets are standardized, X is given as it is, with an intercept of variance 100.
     """
     rng, n = np.random.default_rng(seed), len(y)
     center, scale = y.mean(), y.std()
@@ -104,7 +104,7 @@ def robust(X, y, df=None, prior_variance=10.0):
 
 
 def _normal(beta, center, prior_variance):
-    squares = (beta[:-1] ** 2).sum() / prior_variance + (beta[-1] - center) ** 2 / 1e6
+    squares = (beta[:-1] ** 2).sum() / prior_variance + (beta[-1] - center) ** 2 / 100
     return -0.5 * squares
 
 
