@@ -195,12 +195,12 @@ def test_minibatch_samplers_are_near_the_posterior(sampler):
         start=np.ones(K * W),
         n_draws=1500,
         burn_in=500,
-        thin=10,
+        thin=60,
         random_state=0,
     )[0, :, : K * W].reshape(-1, K, W)
     phi = draws / draws.sum(axis=2, keepdims=True)
     p, tables = enumerated()
     exact = (BETA + tables) / (BETA + tables).sum(axis=2, keepdims=True)
     mean = np.einsum("s,skw->kw", p, exact)
-    # Standard errors of 0.012: 375 independent draws.
+    # Standard errors of 0.013, from the spread over three seeds.
     np.testing.assert_allclose(phi.mean(axis=0), mean, atol=0.05)
