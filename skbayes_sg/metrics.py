@@ -7,6 +7,7 @@ sample size and R-hat, they see the bias of a step size that is too large.
 
 import math
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -330,7 +331,14 @@ def stein_thinning(
     return stein_thin(x, s, m, c, beta)
 
 
-def completion_perplexity(X, topics, doc_topic_prior, *, random_state=0, n_jobs=None):
+def completion_perplexity(
+    X: Any,
+    topics: ArrayLike,
+    doc_topic_prior: ArrayLike,
+    *,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> float:
     r"""Perplexity of topics by document completion; less is better.
 
     The tokens of each document are split at random into two halves. The first tells

@@ -160,10 +160,10 @@ def minibatch_lda(n_sweeps=20):
 def test_gradient_is_that_of_the_marginal_likelihood():
     """Counts averaged over many sweeps, against differences of log p(w | theta)."""
     model = minibatch_lda(n_sweeps=8000)
-    theta = np.array([0.7, 0.2, 0.4, 1.1, 0.3, 0.9])  # (W, K)
+    theta = np.array([0.7, 0.4, 0.3, 0.2, 1.1, 0.9])  # (K, W)
 
     def log_p(theta):
-        phi = (theta.reshape(W, K) / theta.reshape(W, K).sum(axis=0)).T
+        phi = theta.reshape(K, W) / theta.reshape(K, W).sum(axis=1, keepdims=True)
         value = 0.0
         for first, last in itertools.pairwise(INDPTR):
             p = 0.0
