@@ -186,7 +186,12 @@ def test_gradient_is_that_of_the_marginal_likelihood():
 
 @pytest.mark.parametrize("sampler", [SCIR(), ExpandedMean()])
 def test_minibatch_samplers_are_near_the_posterior(sampler):
-    """All documents and small steps: what is left is the bias of averaged counts."""
+    """All documents and small steps: what is left is the bias of averaged counts.
+
+    Means are compared, which take many exchanges of the labels to settle. Second
+    moments of the topics are off by 5 to 8 % for SCIR and by 17 to 20 % for SG-RLD,
+    whose known biases are large with seven tokens.
+    """
     draws = sample(
         minibatch_lda(n_sweeps=4),
         sampler,
@@ -195,12 +200,12 @@ def test_minibatch_samplers_are_near_the_posterior(sampler):
         start=np.ones(K * W),
         n_draws=1500,
         burn_in=500,
-        thin=10,
+        thin=60,
         random_state=0,
     )[0, :, : K * W].reshape(-1, K, W)
     phi = draws / draws.sum(axis=2, keepdims=True)
     p, tables = enumerated()
     exact = (BETA + tables) / (BETA + tables).sum(axis=2, keepdims=True)
     mean = np.einsum("s,skw->kw", p, exact)
-    # Standard errors of 0.012: 375 independent draws.
+    # Standard errors of 0.013, from the spread over three seeds.
     np.testing.assert_allclose(phi.mean(axis=0), mean, atol=0.05)
