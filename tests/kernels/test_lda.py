@@ -14,7 +14,7 @@ from skbayes_sg.kernels.models import GaussianMean
 from skbayes_sg.kernels.models.lda import LDA, list_offsets
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
 from skbayes_sg.kernels.protocol.model import add_gradient, init_work
-from skbayes_sg.kernels.samplers import SCIR, ExpandedMean, Gibbs
+from skbayes_sg.kernels.samplers import SCIR, ConstantMassCIR, ExpandedMean, Gibbs
 
 K, W = 2, 3
 WORDS = np.array([0, 0, 1, 1, 2, 2, 0], np.int32)
@@ -184,7 +184,7 @@ def test_gradient_is_that_of_the_marginal_likelihood():
     np.testing.assert_allclose(theta * out, theta * exact, atol=0.06)
 
 
-@pytest.mark.parametrize("sampler", [SCIR(), ExpandedMean()])
+@pytest.mark.parametrize("sampler", [SCIR(), ConstantMassCIR(4.4), ExpandedMean()])
 def test_minibatch_samplers_are_near_the_posterior(sampler):
     """All documents and small steps: what is left is the bias of averaged counts.
 
