@@ -7,6 +7,7 @@ sample size and R-hat, they see the bias of a step size that is too large.
 
 import math
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -330,7 +331,14 @@ def stein_thinning(
     return stein_thin(x, s, m, c, beta)
 
 
-def completion_perplexity(X, topics, doc_topic_prior, *, random_state=0, n_jobs=None):
+def completion_perplexity(
+    X: Any,
+    topics: ArrayLike,
+    doc_topic_prior: ArrayLike,
+    *,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> float:
     r"""Perplexity of topics by document completion; less is better.
 
     The tokens of each document are split at random into two halves. The first tells
@@ -372,16 +380,16 @@ def completion_perplexity(X, topics, doc_topic_prior, *, random_state=0, n_jobs=
     2.0
     """
     X = sp.csr_array(check_array(X, accept_sparse="csr", input_name="X"))
-    topics = check_array(topics, allow_nd=True, dtype=np.float64, input_name="topics")
-    topics = topics.reshape(-1, *topics.shape[-2:])
-    if topics.shape[2] != X.shape[1]:
+    laws = check_array(topics, allow_nd=True, dtype=np.float64, input_name="topics")
+    laws = laws.reshape(-1, *laws.shape[-2:])
+    if laws.shape[2] != X.shape[1]:
         raise ValueError(
-            f"topics has {topics.shape[2]} words, and X has {X.shape[1]} columns."
+            f"topics has {laws.shape[2]} words, and X has {X.shape[1]} columns."
         )
-    if topics.min() <= 0 or X.data.min(initial=0) < 0:
+    if laws.min() <= 0 or X.data.min(initial=0) < 0:
         raise ValueError("topics must be positive, and X must not be negative.")
-    alpha = np.broadcast_to(doc_topic_prior, topics.shape[:2])
-    draws = TopicDraws(topics[None], alpha[None])
+    alpha = np.broadcast_to(np.asarray(doc_topic_prior, np.float64), laws.shape[:2])
+    draws = TopicDraws(laws[None], alpha[None])
     value, n = completion_log_probability(X, draws, random_state, n_jobs)
     if n == 0:
         raise ValueError("X has no document of two tokens or more to be completed.")

@@ -1,5 +1,7 @@
 """Generated documents with known topics."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch, check_random_state, check_scalar
@@ -8,15 +10,15 @@ _BLOCK = 1 << 21  # tokens per temporary array, so memory is that of the counts
 
 
 def make_documents(
-    n_documents=1000,
-    n_words=500,
-    n_topics=10,
+    n_documents: int = 1000,
+    n_words: int = 500,
+    n_topics: int = 10,
     *,
-    length=100,
-    doc_topic_prior=0.1,
-    topic_word_prior=0.05,
-    random_state=None,
-):
+    length: int = 100,
+    doc_topic_prior: float = 0.1,
+    topic_word_prior: float = 0.05,
+    random_state: Any = None,
+) -> Bunch:
     """Simulate documents by latent Dirichlet allocation.
 
     Parameters

@@ -16,7 +16,7 @@ from skbayes_sg.inference.topics import (
 )
 from skbayes_sg.kernels.models.lda import LDA, list_offsets
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
-from skbayes_sg.kernels.samplers import SCIR, ExpandedMean, Gibbs
+from skbayes_sg.kernels.samplers import SCIR, ConstantMassCIR, ExpandedMean, Gibbs
 from skbayes_sg.utils._validation import all_or_nothing, check_integer
 
 
@@ -46,12 +46,12 @@ default=None
     topic_word_prior : float, "learn" or None, default=None
         Prior beta of the words of a topic; None is ``1 / n_components``. "learn" draws
         it under a Gamma(1, 1) prior.
-    sampler : Gibbs, SCIR, ExpandedMean or None
-        From `skbayes_sg.kernels.samplers`. None is `Gibbs`. `SCIR` (SCIR) and
+    sampler : Gibbs, SCIR, ConstantMassCIR, ExpandedMean or None
+        From `skbayes_sg.kernels.samplers`. None is `Gibbs`. `SCIR` and
         `ExpandedMean` (SG-RLD) are those of the literature: they keep the topics alone
         and move them by minibatches, whose noise widens the posterior.
     step_size : float or "auto"
-        Of `SCIR` and `ExpandedMean`; "auto" widens variances by about a quarter.
+        Of all samplers but `Gibbs`; "auto" widens variances by about a quarter.
     schedule : {"constant", "polynomial", "cyclical"}
         How the step size changes with the iterations.
     batch_size : int or "auto"
@@ -119,7 +119,7 @@ default=None
     """
 
     _default_sampler = Gibbs()
-    _sampler_kinds = (Gibbs, SCIR, ExpandedMean)
+    _sampler_kinds = (Gibbs, SCIR, ConstantMassCIR, ExpandedMean)
     _is_conditional = True  # draws are laws of the topics given those of the tokens
     # Parameters of other estimators.
     gradient, preconditioner = "minibatch", "none"

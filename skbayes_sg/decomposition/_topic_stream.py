@@ -10,7 +10,7 @@ from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.exploration.lda import random_topics
 from skbayes_sg.kernels.gradients import InTurn
 from skbayes_sg.kernels.protocol.model import theta_of
-from skbayes_sg.kernels.samplers import SCIR, ExpandedMean
+from skbayes_sg.kernels.samplers import SCIR, ConstantMassCIR, ExpandedMean
 from skbayes_sg.utils._validation import all_or_nothing
 
 OFFSET, DECAY = 10.0, 0.7  # batch t has a share of (OFFSET + t)^-DECAY in the topics
@@ -44,7 +44,7 @@ class TopicStreamMixin:
             The fitted estimator.
         """
         sampler = self._check_parameters()
-        if not isinstance(sampler, ExpandedMean):
+        if not isinstance(sampler, ConstantMassCIR | ExpandedMean):
             sampler = SCIR()  # topics of tokens cannot be kept
         with all_or_nothing(self):
             known = vars(self)

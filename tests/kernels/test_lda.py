@@ -14,7 +14,7 @@ from skbayes_sg.kernels.models import GaussianMean
 from skbayes_sg.kernels.models.lda import LDA, list_offsets
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
 from skbayes_sg.kernels.protocol.model import add_gradient, init_work
-from skbayes_sg.kernels.samplers import SCIR, ExpandedMean, Gibbs
+from skbayes_sg.kernels.samplers import SCIR, ConstantMassCIR, ExpandedMean, Gibbs
 
 K, W = 2, 3
 WORDS = np.array([0, 0, 1, 1, 2, 2, 0], np.int32)
@@ -160,10 +160,10 @@ def minibatch_lda(n_sweeps=20):
 def test_gradient_is_that_of_the_marginal_likelihood():
     """Counts averaged over many sweeps, against differences of log p(w | theta)."""
     model = minibatch_lda(n_sweeps=8000)
-    theta = np.array([0.7, 0.2, 0.4, 1.1, 0.3, 0.9])  # (W, K)
+    theta = np.array([0.7, 0.4, 0.3, 0.2, 1.1, 0.9])  # (K, W)
 
     def log_p(theta):
-        phi = (theta.reshape(W, K) / theta.reshape(W, K).sum(axis=0)).T
+        phi = theta.reshape(K, W) / theta.reshape(K, W).sum(axis=1, keepdims=True)
         value = 0.0
         for first, last in itertools.pairwise(INDPTR):
             p = 0.0
@@ -184,9 +184,14 @@ def test_gradient_is_that_of_the_marginal_likelihood():
     np.testing.assert_allclose(theta * out, theta * exact, atol=0.06)
 
 
-@pytest.mark.parametrize("sampler", [SCIR(), ExpandedMean()])
+@pytest.mark.parametrize("sampler", [SCIR(), ConstantMassCIR(4.4), ExpandedMean()])
 def test_minibatch_samplers_are_near_the_posterior(sampler):
-    """All documents and small steps: what is left is the bias of averaged counts."""
+    """All documents and small steps: what is left is the bias of averaged counts.
+
+    Means are compared, which take many exchanges of the labels to settle. Second
+    moments of the topics are off by 5 to 8 % for SCIR and by 17 to 20 % for SG-RLD,
+    whose known biases are large with seven tokens.
+    """
     draws = sample(
         minibatch_lda(n_sweeps=4),
         sampler,

@@ -1,15 +1,16 @@
 """Latent Dirichlet allocation whose parameters are the topics, for minibatches.
 
-    phi_kw = theta_wk / sum_v theta_vk,    theta_wk ~ Gamma(beta, 1)
+    phi_kw = theta_kw / sum_v theta_kv,    theta_kw ~ Gamma(beta, 1)
 
 A row is a document, and nothing of it is kept: the topics of its tokens are drawn anew
 from `n_sweeps` Gibbs sweeps given phi, and the counts of words in topics averaged over
-the later half of them (Patterson & Teh, 2013). theta is word-major, (W, K).
+the later half of them (Patterson & Teh, 2013). theta is (K, W), and so is what is
+recorded, then alpha and beta.
 
-    d log p / d theta_wk = (n_wk + beta - 1) / theta_wk - n_k / sum_v theta_vk - 1,
+    d log p / d theta_kw = (n_kw + beta - 1) / theta_kw - n_k / sum_v theta_kv - 1,
     n = N / |S| E[counts of the minibatch S | phi]
 
-Given the counts theta has a Gamma(beta + n_wk, 1) law, whatever the masses of topics.
+Given the counts theta has a Gamma(beta + n_kw, 1) law, whatever the masses of topics.
 """
 
 from typing import NamedTuple
@@ -19,6 +20,7 @@ import numpy as np
 from skbayes_sg.kernels.capabilities.local_variables import draw_local
 from skbayes_sg.kernels.capabilities.positive_blocks import (
     add_gain_and_loss,
+    n_simplexes,
     positive_prior,
 )
 from skbayes_sg.kernels.generic import helper
@@ -30,7 +32,6 @@ from skbayes_sg.kernels.protocol.model import (
     n_recorded,
     n_rows,
     record,
-    theta_of,
 )
 
 LEAST = 1e-30  # of a topic's share in a word, so that some topic can be drawn
@@ -54,6 +55,7 @@ class MinibatchWork(NamedTuple):
     counts: np.ndarray  # (W, K)
     n_k: np.ndarray  # (K,) their sums
     mass: np.ndarray  # (K,) sum of theta over the words
+    phi: np.ndarray  # (W, K)
     n_dk: np.ndarray  # (K,)
     share: np.ndarray  # (K,)
     z: np.ndarray  # (tokens of the longest document,) int32
@@ -69,6 +71,11 @@ def _(model):
     return model.indptr.size - 1
 
 
+@n_simplexes.register(MinibatchLDA)
+def _(model):
+    return model.alpha.size
+
+
 @init_work.register(MinibatchLDA)
 def _(model):
     k = model.alpha.size
@@ -78,6 +85,7 @@ def _(model):
         counts=np.zeros((model.n_words, k)),
         n_k=rows[0],
         mass=rows[1],
+        phi=np.zeros((model.n_words, k)),
         n_dk=rows[2],
         share=rows[3],
         z=np.zeros(longest, np.int32),
@@ -86,19 +94,20 @@ def _(model):
 
 @draw_local.register(MinibatchLDA)
 def _(model, work, theta, idx, rng):
-    k_all, table = model.alpha.size, theta.reshape(model.n_words, model.alpha.size)
+    n_words = model.n_words
     work.counts[:] = 0.0
     work.n_k[:] = 0.0
-    work.mass[:] = 0.0
-    for w in range(model.n_words):
-        for k in range(k_all):
-            work.mass[k] += table[w, k]
+    for k in range(model.alpha.size):
+        topic = theta[k * n_words : (k + 1) * n_words]
+        work.mass[k] = topic.sum()
+        for w in range(n_words):
+            work.phi[w, k] = topic[w] / work.mass[k] + LEAST
     for d in idx:
-        _draw_document(model, work, table, d, rng)
+        _draw_document(model, work, d, rng)
 
 
 @helper
-def _draw_document(model, work, table, d, rng):
+def _draw_document(model, work, d, rng):
     """Draw the topics of document d's tokens, and add their counts."""
     alpha, n_dk, share, z = model.alpha, work.n_dk, work.share, work.z
     first, last = model.indptr[d], model.indptr[d + 1]
@@ -106,12 +115,12 @@ def _draw_document(model, work, table, d, rng):
     n_dk[:] = 0.0
     for sweep in range(model.n_sweeps):
         for i in range(first, last):
-            row = table[model.words[i]]
+            row = work.phi[model.words[i]]
             if sweep > 0:
                 n_dk[z[i - first]] -= 1.0
             total = 0.0
             for k in range(alpha.size):
-                total += (alpha[k] + n_dk[k]) * (row[k] / work.mass[k] + LEAST)
+                total += (alpha[k] + n_dk[k]) * row[k]
                 share[k] = total
             u, k = rng.random() * total, 0
             while share[k] < u and k < alpha.size - 1:
@@ -125,25 +134,24 @@ def _draw_document(model, work, table, d, rng):
 
 @positive_prior.register(MinibatchLDA)
 def _(model, work, shape, rate):
-    for j in range(shape.size):
-        shape[j] = model.beta
-        rate[j] = 1.0
+    shape[:] = model.beta
+    rate[:] = 1.0
 
 
 @add_gain_and_loss.register(MinibatchLDA)
 def _(model, work, theta, idx, scale, gain, loss):
-    n_topics, scale = model.alpha.size, scale * model.weight
-    for w in range(model.n_words):
-        for k in range(n_topics):
-            gain[w * n_topics + k] += scale * work.counts[w, k]
+    scale = scale * model.weight
+    for k in range(model.alpha.size):
+        for w in range(model.n_words):
+            gain[k * model.n_words + w] += scale * work.counts[w, k]
 
 
 @add_gradient.register(MinibatchLDA)
 def _(model, work, theta, idx, scale, out):
-    n_topics, scale = model.alpha.size, scale * model.weight
-    for w in range(model.n_words):
-        for k in range(n_topics):
-            j = w * n_topics + k
+    scale = scale * model.weight
+    for k in range(model.alpha.size):
+        for w in range(model.n_words):
+            j = k * model.n_words + w
             own = work.counts[w, k] / theta[j]
             out[j] += scale * (own - work.n_k[k] / work.mass[k])
 
@@ -161,16 +169,6 @@ def _(model):
 
 @record.register(MinibatchLDA)
 def _(model, work, theta, out):
-    n_topics, n_words = model.alpha.size, model.n_words
-    for w in range(n_words):
-        for k in range(n_topics):
-            out[k * n_words + w] = theta[w * n_topics + k]
-    out[n_topics * n_words : -1] = model.alpha
+    out[: theta.size] = theta
+    out[theta.size : -1] = model.alpha
     out[-1] = model.beta
-
-
-@theta_of.register(MinibatchLDA)
-def _(model, draw):
-    k, w = model.alpha.size, model.n_words
-    table = np.asarray(draw[: k * w], np.float64).reshape(k, w)
-    return np.ascontiguousarray(table.T).ravel()

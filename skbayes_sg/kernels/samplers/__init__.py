@@ -59,7 +59,6 @@ __all__ = [
     "SGRHMC",
     "SGRLD",
     "DenseSGRLD",
-    "ExpandedMean",
     "Gibbs",
     "LazyLangevin",
     "LeimkuhlerMatthews",
