@@ -17,7 +17,11 @@ import numpy as np
 
 from skbayes_sg.inference.chains import InterruptedRun, sample
 from skbayes_sg.inference.checkpoints import identity
-from skbayes_sg.inference.divergence import DivergenceError, check_escape
+from skbayes_sg.inference.divergence import (
+    DivergenceError,
+    check_escape,
+    farthest_draw,
+)
 from skbayes_sg.inference.exploration import (
     Exploration,
     Request,
@@ -219,7 +223,8 @@ def _run(fit, job, seed, attempt=0):
         is_last = attempt == MAX_RETRIES  # whatever comes of it is looked at elsewhere
         automatic = settings.step_size == "auto" and not is_last
         if found.center is not None and automatic:
-            check_escape(draws, found.center, found.theta_sd, found.step_size)
+            limit = farthest_draw(draws.size)
+            check_escape(draws, found.center, found.theta_sd, limit, found.step_size)
     return fit._replace(draws=draws, info=info, interrupt=interrupt)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.special import ndtri
 
-from skbayes_sg.inference.curvature import curvature_matrix
+from skbayes_sg.inference.curvature import curvature_matrix, whitening
 from skbayes_sg.inference.exploration.region import Region, region_of
 from skbayes_sg.kernels.passes import log_posterior
 from skbayes_sg.kernels.protocol.model import init_work, n_rows, parameter_dtype
@@ -24,7 +24,9 @@ PILOT_DRAWS = 128
 PROBES = 16  # draws of the Gaussian at which the score is compared with a Gaussian's
 SKEWED = 0.3  # difference of the scores from which the Gaussian does not serve
 BENT = 1.5  # mean curvature over that at the mode: not even roughly a Gaussian
-WARMUP = 32  # trajectories of each of the first two chains
+WARMUP = 32  # trajectories of each of the first chains
+MAX_CHAINS = 12
+MEMORY = 0.75  # weight of the Hessians of earlier chains
 FEW_NUMBERS = 2e5  # rows times parameters up to which chains may be longer
 ACCEPTANCE = 0.8
 TURN = 1.5  # leapfrog steps make up to such an angle, a quarter of a full turn
@@ -102,30 +104,61 @@ def whitened_density(model, center, factor):
 
 
 def _exact_pilot(model, region, rng):
-    mode = region.mode
+    """Return the draws of the last of several Hamiltonian chains.
+
+    The first ones find the way from the mode, until the log density stays at its level.
+    """
+    mode, dtype = region.mode, parameter_dtype(model)
     n_hessians, each = 16, 1
     if n_rows(model) * mode.size <= FEW_NUMBERS:
-        n_hessians, each = 64, 4
-    theta, factor, step = mode, region.factor, 0.5
-    for n_draws in (WARMUP, WARMUP, PILOT_DRAWS):
+        n_hessians, each = 256, 4
+
+    def chain(theta, factor, n_trajectories, step):
         density = whitened_density(model, theta, factor)
-        z, step = hamiltonian_chain(density, mode.size, each * n_draws, rng, step)
-        draws = theta + z @ factor.T
-        late, count = draws, n_hessians
-        if n_draws == WARMUP:  # the first half is still on its way from the mode
-            late, count = draws[len(draws) // 2 :], n_hessians // 2
-        chosen = late[np.linspace(0, len(late) - 1, count).astype(int)]
-        matrices = [curvature_matrix(model, one) for one in chosen]
-        mean = np.mean(matrices, axis=0)
-        found = region_of(mode, mean, region.preconditioner, parameter_dtype(model))
-        theta, factor = draws[-1], found.factor
+        z, values, step = hamiltonian_chain(
+            density, mode.size, n_trajectories, rng, step
+        )
+        return theta + z @ factor.T, values, step
+
+    def hessians(draws, count):
+        chosen = draws[np.linspace(0, len(draws) - 1, count).astype(int)]
+        return [curvature_matrix(model, theta) for theta in chosen]
+
+    last, factor, step, level, mean = mode, region.factor, 0.5, np.inf, None
+    for _ in range(MAX_CHAINS):
+        draws, values, step = chain(last, factor, each * WARMUP, step)
+        late = slice(len(draws) // 2, None)
+        fresh = np.mean(hessians(draws[late], min(n_hessians // 2, WARMUP)), axis=0)
+        mean = fresh if mean is None else MEMORY * mean + (1 - MEMORY) * fresh
+        last, factor = draws[-1], whitening(mean)
+        fall = level - values[late].mean()
+        level = values[late].mean()
+        if abs(fall) < values[late].std():
+            break
+    draws, _, _ = chain(last, factor, each * PILOT_DRAWS, step)
+    # Whitened by some Hessians, others have larger eigenvalues than the same ones.
+    matrices = hessians(draws, 2 * n_hessians)
+    mean = 0.5 * mean + 0.5 * np.mean(matrices[::2], axis=0)
     draws = draws[each - 1 :: each]
-    found = found.seen_by(draws)
+    found = region_of(mode, mean, region.preconditioner, dtype).seen_by(draws)
     unit = found.unit
-    largest = max(eigvalsh(unit.T @ one @ unit)[-1] for one in matrices)
-    steepness = max(1.0, largest / found.largest)
-    at_mode = region.factor.T @ mean @ region.factor
-    return Pilot(draws, found, steepness, eigvalsh(at_mode)[-1])
+    largest = rare_value([eigvalsh(unit.T @ one @ unit)[-1] for one in matrices[1::2]])
+    bend = eigvalsh(region.factor.T @ mean @ region.factor)[-1]
+    return Pilot(draws, found, max(1.0, largest / found.largest), bend)
+
+
+def rare_value(values):
+    """Return the value that one in a thousand exceeds, by the tail of the largest.
+
+    Hill's estimator: the logarithms of a Pareto tail are exponential. The answer is at
+    least the largest value, which has to serve where values are few.
+    """
+    values = np.sort(values)
+    k = len(values) // 5
+    if k < 10:
+        return values[-1]
+    tail = np.mean(np.log(values[-k:] / values[-k - 1]))
+    return max(values[-1], values[-k - 1] * (1e3 * k / len(values)) ** tail)
 
 
 def hamiltonian_chain(density, d, n_trajectories, rng, step):
@@ -146,11 +179,13 @@ def hamiltonian_chain(density, d, n_trajectories, rng, step):
     -------
     states : ndarray of shape (n_trajectories, d)
         The state after each trajectory.
+    values : ndarray of shape (n_trajectories,)
+        log p there.
     step : float
         The adapted step.
     """
     z, (value, g) = np.zeros(d), density(np.zeros(d))
-    states = np.empty((n_trajectories, d))
+    states, values = np.empty((n_trajectories, d)), np.empty(n_trajectories)
     for t in range(n_trajectories):
         eps = step * rng.uniform(0.8, 1.2)
         n_leapfrog = rng.integers(1, 1 + min(MAX_LEAPFROG, math.ceil(TURN / step)))
@@ -169,5 +204,5 @@ def hamiltonian_chain(density, d, n_trajectories, rng, step):
         if 2 * t < n_trajectories:  # Robbins-Monro
             step *= math.exp(2.0 * (acceptance - ACCEPTANCE) / math.sqrt(t + 4))
             step = min(step, TURN)
-        states[t] = z
-    return states, step
+        states[t], values[t] = z, value
+    return states, values, step

@@ -10,6 +10,7 @@ from skbayes_sg.inference.exploration.pilot import (
     difference_of_scores,
     hamiltonian_chain,
     pilot,
+    rare_value,
     whitened_density,
 )
 from skbayes_sg.inference.exploration.region import geometry
@@ -119,3 +120,14 @@ def test_chain_of_the_pilot_is_exact():
     expected = 2 * gamma(0.75) / gamma(0.25)  # E z^2 under exp(-z^4 / 4)
     error = squares.std() / np.sqrt(len(squares))
     assert abs(squares.mean() - expected) < 4 * error < 0.1 * expected
+
+
+def test_rare_value_of_a_heavy_tail():
+    rng = np.random.default_rng(0)
+    for tail in (0.1, 0.5):
+        found = [rare_value(rng.pareto(1 / tail, 256) + 1) for _ in range(50)]
+        # Some 50 values in the tail: a relative error of tail * log(200) / sqrt(50).
+        exact = 1e3**tail
+        assert abs(np.median(np.log(found)) / np.log(exact) - 1) < 0.15
+        assert min(found) > 0.3 * exact
+    assert rare_value([1.0, 3.0, 2.0]) == 3.0
