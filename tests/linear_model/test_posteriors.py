@@ -177,8 +177,9 @@ def worst(estimators, mean, sd):
 
 
 def fits(cls, X, y, prior_variance, n_seeds):
+    prior = {"prior_variance": prior_variance, "intercept_variance": prior_variance}
     for seed in range(n_seeds):
-        yield cls(prior_variance=prior_variance, random_state=seed).fit(X, y)
+        yield cls(**prior, random_state=seed).fit(X, y)
 
 
 @pytest.mark.parametrize("problem", [rare_of_few, separable_flat_prior])
