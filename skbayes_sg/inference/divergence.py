@@ -35,7 +35,7 @@ def farthest_draw(n_numbers):
     return min(ESCAPED, math.log(n_numbers) + 5.0)
 
 
-def check_escape(draws, center, sd, limit, step_size):
+def check_escape(thetas, center, sd, limit, step_size):
     """Raise a DivergenceError if any draw of a log-concave posterior is far outside.
 
     One coordinate that wanders off where -log p is nearly flat does not show in the
@@ -43,8 +43,8 @@ def check_escape(draws, center, sd, limit, step_size):
 
     Parameters
     ----------
-    draws : ndarray of shape (n_chains, n_draws, d)
-        Recorded draws.
+    thetas : ndarray of shape (n, d)
+        Draws of the model's parameters.
     center, sd : ndarray of shape (d,)
         Posterior means and standard deviations, roughly.
     limit : float
@@ -52,9 +52,7 @@ def check_escape(draws, center, sd, limit, step_size):
     step_size : float
         The step size, for the message.
     """
-    farthest = np.maximum(
-        draws.max(axis=(0, 1)) - center, center - draws.min(axis=(0, 1))
-    )
+    farthest = np.maximum(thetas.max(axis=0) - center, center - thetas.min(axis=0))
     j = int(np.argmax(farthest / sd))
     if not farthest[j] <= limit * sd[j]:
         raise DivergenceError(

@@ -35,7 +35,7 @@ from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import Full
 from skbayes_sg.kernels.numerics.blas import one_blas_thread
 from skbayes_sg.kernels.protocol.gradient import batch_size_of
-from skbayes_sg.kernels.protocol.model import n_recorded, n_rows
+from skbayes_sg.kernels.protocol.model import n_recorded, n_rows, theta_of
 from skbayes_sg.kernels.protocol.sampler import friction_of, takes_estimates
 from skbayes_sg.kernels.schedules import SCHEDULES
 
@@ -223,8 +223,9 @@ def _run(fit, job, seed, attempt=0):
         is_last = attempt == MAX_RETRIES  # whatever comes of it is looked at elsewhere
         automatic = settings.step_size == "auto" and not is_last
         if found.center is not None and automatic:
+            thetas = np.stack([theta_of(found.model, d) for d in np.concatenate(draws)])
             limit = farthest_draw(draws.size)
-            check_escape(draws, found.center, found.theta_sd, limit, found.step_size)
+            check_escape(thetas, found.center, found.theta_sd, limit, found.step_size)
     return fit._replace(draws=draws, info=info, interrupt=interrupt)
 
 
