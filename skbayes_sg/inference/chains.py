@@ -233,15 +233,15 @@ def sample(
             raise
     if by_path:
         draws = kept.mapped()  # an error if another process has cut the file short
-    for c, end in enumerate(results):
-        if not by_path and not np.may_share_memory(end.draws, draws[c]):
-            draws[c] = end.draws  # it ran in another process
-    variances = np.array([end.variance for end in results])
+    for c, result in enumerate(results):
+        if not by_path and not np.may_share_memory(result.draws, draws[c]):
+            draws[c] = result.draws  # it ran in another process
+    variances = np.array([result.variance for result in results])
     if noise_correction:
         _check_correction(plan, variances)
-    t = min(end.t for end in results)
+    t = min(result.t for result in results)
     if keep != "draws":
-        draws = moments_of([end.sums for end in results], plan.n_kept(t))
+        draws = moments_of([result.sums for result in results], plan.n_kept(t))
     elif t < plan.n_iter or (checkpoint is not None and storage is None):
         draws = np.array(draws[:, : plan.n_kept(t)])
     if not return_info:
@@ -249,9 +249,9 @@ def sample(
     info = SampleInfo(
         step_sizes=plan.weights(0, plan.n_kept(t) if keep == "draws" else 0),
         gradient_variance=variances,
-        stats=[end.stats for end in results],
+        stats=[result.stats for result in results],
         n_iter=t,
-        chains=[end.snapshot for end in results] if t == plan.n_iter else None,
+        chains=[result.snapshot for result in results] if t == plan.n_iter else None,
     )
     return draws, info
 

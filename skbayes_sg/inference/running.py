@@ -42,7 +42,7 @@ class Chain(NamedTuple):
     sums: NamedTuple  # Sums, of draws that are not kept
 
 
-class End(NamedTuple):
+class ChainResult(NamedTuple):
     """What a chain leaves."""
 
     draws: object  # ndarray or DrawFile
@@ -115,7 +115,7 @@ def _run_one(plan, c, own, control, bar):
         variance = np.full_like(variance, np.nan)
     stats = sampler_stats(plan.sampler, chain.state)
     end = snapshot(chain._replace(sums=None), t)  # who goes on counts new draws alone
-    return End(draws, variance, stats, t, end, chain.sums)
+    return ChainResult(draws, variance, stats, t, end, chain.sums)
 
 
 def _new_chain(plan, position, seed):

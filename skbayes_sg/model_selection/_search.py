@@ -1,15 +1,11 @@
 """Step sizes and other settings of a sampler, chosen by kernel Stein discrepancy."""
 
-import math
 import time
-import warnings
 from numbers import Integral, Real
 
-import joblib
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import (
@@ -21,10 +17,20 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skbayes_sg.base._diagnostics import last_step, smallest_ess
+from skbayes_sg.base._diagnostics import last_step
 from skbayes_sg.inference.control import Control
-from skbayes_sg.inference.divergence import DivergenceError
-from skbayes_sg.inference.fitting import sharing
+from skbayes_sg.model_selection._candidates import (
+    MIN_ITER,
+    chain_lengths,
+    check_candidates,
+    evaluate,
+    ksd_arguments,
+    seeded,
+    sharing_groups,
+    waves,
+)
+from skbayes_sg.model_selection._delegation import best_has, delegate
+from skbayes_sg.model_selection._results import format_results, report_failures
 from skbayes_sg.utils._validation import (
     all_or_nothing,
     check_auto,
@@ -35,57 +41,9 @@ from skbayes_sg.utils._validation import (
 
 # Times the automatic step size: from slow mixing to where chains are biased or diverge.
 DEFAULT_GRID = 2.0 ** np.arange(-5, 5)
-BURN_IN_SHARE = 0.1  # of the kept iterations, where burn_in="auto"
 # Halving: a third goes on to the next rung, with four times the iterations, until so
 # many are left for the full length. For 20 candidates that costs 5 full runs, not 20.
 KEEP, GROWTH, FINALISTS = 3, 4, 2
-MIN_ITER = 10
-# Parameters of estimators that do not change the posterior, which all candidates share.
-SAMPLING = {
-    *("step_size", "sampler", "gradient", "batch_size", "preconditioner", "schedule"),
-    *("noise_correction", "n_draws", "burn_in", "thin", "n_chains", "random_state"),
-    *("dtype", "storage", "storage_dtype", "keep", "checkpoint", "warm_start"),
-    *("n_jobs", "verbose"),
-}
-
-
-def _has(name):
-    """Return a check that the best estimator, or the one to fit, has `name`."""
-
-    def check(search):
-        if hasattr(search, "best_estimator_"):
-            getattr(search.best_estimator_, name)
-        elif not search.refit:
-            raise AttributeError(f"{name} needs a search with refit=True")
-        else:
-            getattr(search.estimator, name)
-        return True
-
-    return check
-
-
-def _delegate(name, returns):
-    """Return a method that calls `name` of the best estimator."""
-
-    def method(self, X, **params):
-        check_is_fitted(self)
-        return getattr(self.best_estimator_, name)(X, **params)
-
-    method.__name__ = name
-    method.__doc__ = f"""Call `{name}` of the best estimator.
-
-        Parameters
-        ----------
-        X : {{array-like, sparse matrix}} of shape (n_samples, n_features)
-            Samples.
-        **params : dict
-            Further arguments of the estimator's method.
-
-        Returns
-        -------
-        {returns}
-        """
-    return available_if(_has(name))(method)
 
 
 class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
@@ -244,7 +202,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
                 params = process_routing(self, "fit", **params).estimator.fit
             seeds = check_random_state(self.random_state).randint(2**31, size=2)
             seed, refit_seed = seeds.tolist()
-            base = _seeded(self.estimator, seed)
+            base = seeded(self.estimator, seed)
             last, prefix = last_step(base)
             if last.checkpoint is not None:  # candidates would overwrite one another's
                 base.set_params(**{f"{prefix}checkpoint": None})
@@ -253,7 +211,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
             self.cv_results_ = self._run(base, candidates, n_iter, X, y, params)
             self._choose(candidates)
             if self.refit is not False:
-                best = _seeded(self.estimator, refit_seed)
+                best = seeded(self.estimator, refit_seed)
                 best.set_params(**clone(self.best_params_, safe=False))
                 start = time.perf_counter()
                 self.best_estimator_ = best.fit(X, y, **params)
@@ -301,13 +259,13 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
                     f"param_grid={self.param_grid!r} holds no candidate; give one or "
                     "more, or None"
                 )
-            _check_candidates(candidates, base, prefix)
+            check_candidates(candidates, base, prefix)
         if n_iter is None and last.thin != "auto":
             n_iter = last.n_draws * last.thin
         if candidates is not None and n_iter is not None:
             return candidates, n_iter
         # As long as the candidates, for the automatic step depends on the length.
-        length = {} if n_iter is None else _length(base, n_iter, 1.0)
+        length = {} if n_iter is None else chain_lengths(base, n_iter, 1.0)
         automatic = {f"{prefix}step_size": "auto"}
         if candidates is None:
             pilot = clone(base).set_params(**length, **automatic).fit(X, y, **params)
@@ -330,18 +288,18 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         """Sample rung by rung; return `cv_results_`."""
         rows = [{} for _ in candidates]
         running = list(range(len(candidates)))
-        groups = _groups(candidates, f"{last_step(base)[1]}step_size")
+        groups = sharing_groups(candidates, f"{last_step(base)[1]}step_size")
         memories = {group: {} for group in groups}
         control = Control()
         with control.all_or_none(), Parallel(n_jobs=self.n_jobs) as parallel:
             for rung, (size, share) in enumerate(self._rungs(len(candidates))):
                 running = sorted(running, key=lambda i: rows[i].get("ksd", 0))[:size]
-                length = _length(base, n_iter, share)
+                length = chain_lengths(base, n_iter, share)
                 if self.verbose:
                     print(f"Sampling {len(running)} candidates: {length}", flush=True)
-                for some in _waves(running, groups) if rung == 0 else [running]:
+                for some in waves(running, groups) if rung == 0 else [running]:
                     results = parallel(
-                        delayed(_evaluate)(
+                        delayed(evaluate)(
                             base,
                             length,
                             candidates[i],
@@ -349,7 +307,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
                             X,
                             y,
                             params,
-                            _score_params(self._ksd_params, share),
+                            ksd_arguments(self._ksd_params, share),
                             self.error_score,
                             self.verbose,
                             control,
@@ -362,8 +320,8 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
                         rows[i] = {**result, "iter": rung}
                         memories[groups[i]].update(memory)
                 running = [i for i in running if rows[i]["status"] == "ok"]
-        _report_failures(rows)
-        return _format_results(candidates, rows, self.error_score)
+        report_failures(rows)
+        return format_results(candidates, rows, self.error_score)
 
     def _rungs(self, n_candidates):
         """Return the candidates and the share of the full length of each rung."""
@@ -387,25 +345,25 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         self.best_index_ = int(index)
         self.best_params_ = candidates[self.best_index_]
 
-    predict = _delegate("predict", "y : ndarray of shape (n_samples,)")
-    predict_proba = _delegate(
+    predict = delegate("predict", "y : ndarray of shape (n_samples,)")
+    predict_proba = delegate(
         "predict_proba", "proba : ndarray of shape (n_samples, n_classes)"
     )
-    predict_log_proba = _delegate(
+    predict_log_proba = delegate(
         "predict_log_proba", "log_proba : ndarray of shape (n_samples, n_classes)"
     )
-    predict_proba_samples = _delegate(
+    predict_proba_samples = delegate(
         "predict_proba_samples",
         "proba : ndarray of shape (n_chains, n_draws, n_samples, n_classes)",
     )
-    decision_function = _delegate(
+    decision_function = delegate(
         "decision_function", "decision : ndarray of shape (n_samples,)"
     )
-    transform = _delegate(
+    transform = delegate(
         "transform", "X_new : ndarray of shape (n_samples, n_components)"
     )
 
-    @available_if(_has("score"))
+    @available_if(best_has("score"))
     def score(self, X, y=None, **params):
         """Call `score` of the best estimator.
 
@@ -470,165 +428,3 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
     def classes_(self):
         """Class labels."""
         return self._of_best("classes_")
-
-
-def _check_candidates(candidates, estimator, prefix):
-    """Raise an error if candidates would sample different posteriors.
-
-    Other steps of a pipeline change the data, and with them the posterior. Names that
-    the estimator does not know are left to `set_params`, whose message lists them.
-    """
-    known = estimator.get_params()
-    for name in sorted({name for candidate in candidates for name in candidate}):
-        parameter = name.removeprefix(prefix)
-        allowed = name.startswith(prefix) and parameter in SAMPLING
-        if name in known and not allowed:
-            raise ValueError(
-                f"param_grid tunes {name!r}, which changes the posterior: the "
-                "discrepancy of one posterior's draws does not compare with that of "
-                "another's. Tune parameters of the sampling only, such as "
-                f"'{prefix}step_size' or '{prefix}batch_size', and choose {name!r} by "
-                "predictions, with GridSearchCV"
-            )
-
-
-def _seeded(estimator, seed):
-    """Return a clone in which each `random_state` that is None is `seed`."""
-    estimator = clone(estimator)
-    unset = [
-        name
-        for name, value in estimator.get_params().items()
-        if name.split("__")[-1] == "random_state" and value is None
-    ]
-    return estimator.set_params(**dict.fromkeys(unset, seed))
-
-
-def _groups(candidates, step_size):
-    """Return a key for each candidate, equal where they differ in `step_size` only."""
-    keys = []
-    for candidate in candidates:
-        rest = {name: candidate[name] for name in candidate if name != step_size}
-        try:
-            keys.append(joblib.hash(rest))
-        except Exception:  # of a value that cannot be pickled
-            keys.append(len(keys))
-    return keys
-
-
-def _waves(running, groups):
-    """Return the first candidates of all groups, and those that build on them."""
-    first = {groups[i]: i for i in reversed(running)}
-    leaders = [i for i in running if first[groups[i]] == i]
-    return [leaders, [i for i in running if first[groups[i]] != i]]
-
-
-def _length(estimator, n_iter, share):
-    """Return the parameters that make chains `share` as long as those to choose for."""
-    last, prefix = last_step(estimator)
-    burn_in = BURN_IN_SHARE * n_iter if last.burn_in == "auto" else last.burn_in
-    kept = max(math.ceil(share * n_iter), min(n_iter, MIN_ITER))
-    thin = math.ceil(kept / last.n_draws)
-    burn_in = math.ceil(share * burn_in)
-    lengths = {"n_draws": kept // thin, "thin": thin, "burn_in": burn_in}
-    return {prefix + name: value for name, value in lengths.items()}
-
-
-def _score_params(ksd_params, share):
-    """Return the arguments of `ksd` in a rung: as its time, its draws shrink."""
-    max_draws = max(2, math.ceil(share * ksd_params["max_draws"]))
-    return {**ksd_params, "max_draws": max_draws, "return_floor": True}
-
-
-def _evaluate(
-    base,
-    length,
-    candidate,
-    memory,
-    X,
-    y,
-    params,
-    ksd_params,
-    error_score,
-    verbose,
-    control,
-):
-    """Sample with one candidate; return its results and what others may share."""
-    estimator = clone(base).set_params(**length)
-    result = {"status": "ok", "ksd": np.nan, "ksd_floor": np.nan, "ess": np.nan}
-    result.update(error=None, n_iter=0, score_time=0.0)
-    start = time.perf_counter()
-    try:
-        estimator.set_params(**clone(candidate, safe=False))
-        last, _ = last_step(estimator)
-        # Its chains stay where the data are.
-        threads = joblib.parallel_config("threading")
-        with sharing(memory), threads, control.task(id(estimator)):
-            estimator.fit(X, y, **params)
-            result["fit_time"] = time.perf_counter() - start
-            result["n_iter"] = last.n_iter_
-            result["ksd"], result["ksd_floor"] = last.ksd(**ksd_params)
-        result["ess"] = smallest_ess(last.samples_)
-        result["score_time"] = time.perf_counter() - start - result["fit_time"]
-    except Exception as error:
-        if isinstance(error_score, str):
-            raise
-        diverged = isinstance(error, DivergenceError)
-        result["status"] = "diverged" if diverged else "failed"
-        result["error"] = error
-        result.setdefault("fit_time", time.perf_counter() - start)
-    if verbose > 1:
-        outcome = result["error"] or f"ksd={result['ksd']:.4g}"
-        print(f"{candidate}: {outcome}, {result['fit_time']:.1f} s", flush=True)
-    return result, memory
-
-
-def _report_failures(rows):
-    """Warn of failures, but not of divergence: a search for the limit meets it."""
-    if all(row["status"] != "ok" for row in rows):
-        error = rows[0]["error"]
-        error.add_note(f"All {len(rows)} candidates failed, the first one so.")
-        raise error
-    failed = [row["error"] for row in rows if row["status"] == "failed"]
-    if failed:
-        warnings.warn(
-            f"{len(failed)} of {len(rows)} candidates failed and rank last. The first "
-            f"error is {failed[0]!r}",
-            FitFailedWarning,
-            stacklevel=4,
-        )
-
-
-def _format_results(candidates, rows, error_score):
-    results = {
-        name: np.array([row[name] for row in rows])
-        for name in ("ksd", "ksd_floor", "ess", "n_iter", "iter", "status")
-    }
-    ok = results["status"] == "ok"
-    results["status"] = results["status"].astype(object)
-    for name in ("fit_time", "score_time"):
-        results[f"mean_{name}"] = np.array([row[name] for row in rows])
-        results[f"std_{name}"] = np.zeros(len(rows))
-    names = dict.fromkeys(name for candidate in candidates for name in candidate)
-    for name in names:
-        results[f"param_{name}"] = _masked(name, candidates)
-    results["params"] = candidates
-    score = np.where(ok, -results["ksd"], error_score)
-    for name in ("split0_test_score", "mean_test_score"):
-        results[name] = score
-    results["std_test_score"] = np.where(ok, 0.0, np.nan)
-    # Those of a later rung are better, failures are worse than all.
-    rung, ksd = np.where(ok, results["iter"], -1), np.where(ok, results["ksd"], 0.0)
-    better = (rung[:, None] < rung) | ((rung[:, None] == rung) & (ksd[:, None] > ksd))
-    results["rank_test_score"] = 1 + better.sum(axis=1).astype(np.int32)
-    return results
-
-
-def _masked(name, candidates):
-    """Return the values of one parameter, masked where a candidate has none."""
-    values = {i: c[name] for i, c in enumerate(candidates) if name in c}
-    numeric = all(isinstance(value, Real) for value in values.values())
-    dtype = np.array(list(values.values())).dtype if numeric else object
-    column = np.ma.masked_all(len(candidates), dtype)
-    for i, value in values.items():
-        column[i] = value
-    return column

@@ -28,7 +28,8 @@ from skbayes_sg import (
 )
 from skbayes_sg.datasets import make_logistic
 from skbayes_sg.kernels.samplers import SGLD, LeimkuhlerMatthews
-from skbayes_sg.model_selection._search import DEFAULT_GRID, SAMPLING
+from skbayes_sg.model_selection._candidates import SAMPLING
+from skbayes_sg.model_selection._search import DEFAULT_GRID
 
 pytestmark = pytest.mark.usefixtures("without_mixing_warnings")
 
