@@ -12,6 +12,7 @@ from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
+    validate_data,
 )
 
 from skbayes_sg.base._saving import VersionedMixin
@@ -21,7 +22,7 @@ from skbayes_sg.linear_model._logistic import (
     SGLDLogisticRegression,
     SGMCMCLogisticRegression,
 )
-from skbayes_sg.utils._design import validate_data
+from skbayes_sg.utils._design import with_valid_indices
 from skbayes_sg.utils._validation import (
     all_or_nothing,
     check_integer,
@@ -142,7 +143,7 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
         with all_or_nothing(self):
             X, y = validate_data(
                 self,
-                X,
+                with_valid_indices(X),
                 y,
                 accept_sparse="csr",
                 dtype=[np.float64, np.float32],

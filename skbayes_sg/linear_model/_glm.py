@@ -1,14 +1,14 @@
 """What regressions with linear predictors share, of classes and of numbers alike."""
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayes_sg.base._sampling import BaseSGMCMC, likelihood_weights
 from skbayes_sg.base._streaming import StreamingMixin
 from skbayes_sg.inference.predictors import normal_points, predictor_moments
 from skbayes_sg.kernels.models import GLM
 from skbayes_sg.kernels.models.glm_units import Units
-from skbayes_sg.utils._design import design_rows, far_centers, validate_data
+from skbayes_sg.utils._design import design_rows, far_centers, with_valid_indices
 from skbayes_sg.utils._validation import (
     check_auto,
     check_bool,
@@ -85,7 +85,7 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
     def _validate(self, X, y, reset=True, **options):
         return validate_data(
             self,
-            X,
+            with_valid_indices(X),
             y,
             reset=reset,
             accept_sparse="csr",
@@ -98,7 +98,11 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
     def _validated(self, X):
         check_is_fitted(self)
         return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+            self,
+            with_valid_indices(X),
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            reset=False,
         )
 
     def _model_of(

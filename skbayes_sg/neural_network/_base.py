@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayes_sg.base._sampling import BaseSGMCMC, likelihood_weights
 from skbayes_sg.base._streaming import StreamingMixin
@@ -15,7 +15,7 @@ from skbayes_sg.kernels.models.mlp import MLP, network_outputs
 from skbayes_sg.kernels.models.mlp_layers import ACTIVATIONS
 from skbayes_sg.kernels.protocol.model import init_work, n_parameters
 from skbayes_sg.kernels.protocol.sampler import with_friction
-from skbayes_sg.utils._design import design_rows, validate_data
+from skbayes_sg.utils._design import design_rows, with_valid_indices
 from skbayes_sg.utils._validation import (
     check_integer,
     check_option,
@@ -178,7 +178,7 @@ class BaseMLP(StreamingMixin, BaseSGMCMC):
         with np.errstate(over="ignore", invalid="ignore"):
             return validate_data(
                 self,
-                X,
+                with_valid_indices(X),
                 *y,
                 accept_sparse="csr",
                 accept_large_sparse=False,

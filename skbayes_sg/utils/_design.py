@@ -1,7 +1,6 @@
 """Design matrices of scikit-learn as rows of the kernels."""
 
 import numpy as np
-import sklearn.utils.validation
 from scipy.sparse import issparse
 
 from skbayes_sg.kernels.data.rows import CSRRows
@@ -14,24 +13,13 @@ ROWS_AT_ONCE = 2**14
 LARGEST = np.iinfo(np.int32).max
 
 
-def validate_data(estimator, X, *y, **options):
-    """Return what scikit-learn's function of that name returns.
-
-    A sparse `X` is checked before, since its conversions trust all indices, and comes
-    with 32-bit indices where these suffice.
-    """
-    if issparse(X):
-        X = checked_sparse(X)
-    return sklearn.utils.validation.validate_data(estimator, X, *y, **options)
-
-
 def design_rows(X):
     """Return validated `X` as the kernels take it, without a copy of its values."""
     values = X.data if issparse(X) else X
     check_magnitude("X", values, values.dtype, SCALE)
     if not issparse(X):
         return np.asarray(X)
-    X = checked_sparse(X)
+    X = with_valid_indices(X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -43,12 +31,15 @@ def design_rows(X):
     )
 
 
-def checked_sparse(X):
-    """Return a sparse matrix whose indices are all within it; others are a ValueError.
+def with_valid_indices(X):
+    """Return `X`, a ValueError if it is sparse and an index is out of range.
 
-    SciPy looks at them only where it builds a matrix, and compiled code never does:
-    one index out of range ends the process.
+    SciPy looks at indices only where it builds a matrix, and compiled code never does:
+    one index out of range ends the process. Indices come with 32 bits where these
+    suffice.
     """
+    if not issparse(X):
+        return X
     if X.format == "coo":
         for axis, indices in enumerate(X.coords):
             _check_range(indices, X.shape[axis], axis)
