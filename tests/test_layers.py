@@ -36,9 +36,10 @@ ESTIMATORS = (*NUMERIC, "sklearn", *rooms("base", "utils", "metrics"))
 # What a module may import beside the standard library. The longest matching name rules.
 LAYERS = {
     KERNELS: (*SHARED, *kernels("schedules")),
-    f"{KERNELS}.separate": ("numba",),
+    f"{KERNELS}.interruptible": (),
     f"{KERNELS}.disk_cache": ("numba",),
-    f"{KERNELS}.generic": (*COMPILED, *kernels("disk_cache", "separate")),
+    f"{KERNELS}.generic": (*COMPILED, *kernels("disk_cache", "interruptible")),
+    f"{KERNELS}.separate": (*COMPILED, f"{KERNELS}.generic"),
     f"{KERNELS}.numerics": (*GENERIC, "llvmlite", f"{KERNELS}.numerics"),
     f"{KERNELS}.numerics.blas": ("threadpoolctl",),
     f"{KERNELS}.protocol": (*GENERIC, *kernels("numerics.vectors", "protocol")),

@@ -27,6 +27,7 @@ from skbayes_sg.kernels.protocol.model import (
     thinned,
 )
 from skbayes_sg.kernels.protocol.sampler import init_state
+from skbayes_sg.kernels.protocol.target import seen_by
 from skbayes_sg.kernels.schedules import Polynomial
 
 THINNING = 16  # rows for each one of the thinned data on which the search begins
@@ -108,5 +109,6 @@ def adam(model, start, n_iter, step_size=0.01, batch_size=500, random_state=None
     state = init_state(Adam(), np.asarray(start, dtype), rng)
     schedule = Polynomial(step_size, 1.0, n_iter / 10)
     none = np.empty((0, 0), dtype)
+    target = seen_by(Adam(), target, rng, none)
     run_chain(Adam(), state, target, schedule, rng, 0, n_iter, n_iter, 1, 1, 0, none)
     return state.position

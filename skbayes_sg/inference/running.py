@@ -23,6 +23,7 @@ from skbayes_sg.kernels.numerics.blas import one_blas_thread
 from skbayes_sg.kernels.passes import subsampled_log_posterior
 from skbayes_sg.kernels.protocol.model import n_recorded, n_rows, parameter_dtype
 from skbayes_sg.kernels.protocol.sampler import init_state, sampler_stats
+from skbayes_sg.kernels.protocol.target import seen_by
 from skbayes_sg.kernels.schedules import step_size_at
 
 CHUNK_SECONDS = 0.05  # how long a chain computes before Python looks after it
@@ -140,6 +141,7 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
     It yields after each of them.
     """
     record = recorder(plan, draws, chain.sums, t, c)
+    view = seen_by(plan.sampler, target, chain.rng, record.buffer)
     farthest = reach(plan, chain.state.position)
     monitor = Monitor(plan, target) if bar.enabled and c == 0 else None
     chunk, saved = 1, time.monotonic()
@@ -150,7 +152,7 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
         run_chain(
             plan.sampler,
             chain.state,
-            target,
+            view,
             plan.schedule,
             chain.rng,
             t,

@@ -18,6 +18,7 @@ from skbayes_sg.kernels.protocol.model import (
     theta_of,
     work_at,
 )
+from skbayes_sg.kernels.protocol.target import hidden
 from skbayes_sg.kernels.scores import score_draws
 
 BLOCK_SIZE = 100  # draws of one task: with a stream of its own, whatever n_jobs is
@@ -61,5 +62,5 @@ def _score_block(model, gradient, temperature, thetas, seed):
     target = make_target(model, gradient, Identity(), rng, 1.0 / temperature)
     thetas = thetas.copy()  # writable also where a process pool mapped it from a file
     out = np.empty_like(thetas)
-    score_draws(target, thetas, rng, out)
+    score_draws(hidden(target, rng, out), thetas, rng, out)
     return out

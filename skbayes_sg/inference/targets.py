@@ -7,7 +7,7 @@ from skbayes_sg.kernels.protocol.model import init_work, n_parameters, parameter
 from skbayes_sg.kernels.protocol.target import (
     GradientNoise,
     Target,
-    address_of_estimate,
+    compiled_estimate,
 )
 
 
@@ -32,10 +32,10 @@ def make_target(
         memory=memory,
         coordinates=coordinates,
         inverse_temperature=inverse_temperature,
-        estimate=address_of_estimate(
-            gradient, memory, model, work, zeros[2], rng, zeros[3]
-        ),
         theta=zeros[2],
         g=zeros[3],
         noise=noise,
+        estimate=compiled_estimate(
+            gradient, memory, model, work, zeros[2], rng, zeros[3]
+        ),
     )

@@ -1,20 +1,21 @@
 """The one compiled loop.
 
-Its first call compiles it for a triple of sampler, gradient estimator and model; later
-processes take it from the disk cache.
+Its first call compiles it for a sampler, or, if that looks into the model, for a triple
+of sampler, gradient estimator and model; later processes take it from the disk cache.
 """
 
 from skbayes_sg.kernels.generic import entry_point
-from skbayes_sg.kernels.protocol.model import needs_refresh, record, refresh
+from skbayes_sg.kernels.protocol.gradient import estimate
 from skbayes_sg.kernels.protocol.sampler import catch_up, step
 from skbayes_sg.kernels.protocol.target import (
-    address_of_estimate,
-    estimate_by,
+    compiled_estimate,
     locate,
     measure_noise,
+    record_draw,
+    refresh_after,
 )
 from skbayes_sg.kernels.schedules import step_size_at
-from skbayes_sg.kernels.separate import uncounted
+from skbayes_sg.kernels.separate import call_address, uncounted
 
 
 @entry_point(forceinline=True)
@@ -41,26 +42,28 @@ def run_chain(
     state, target, rng, draws = uncounted((state, target, rng, draws))
     for t in range(start, stop):
         step(sampler, state, target, step_size_at(schedule, t), rng)
-        if needs_refresh(target.model, t):
-            catch_up(sampler, state, target, rng)
-            refresh(target.model, target, state.position, rng)
+        refresh_after(target, sampler, state, t, rng)
         if t < noise_until and t % noise_every == 0:
             measure_noise(target, state.position, rng)
         kept = t + 1 - burn_in
         if kept > 0 and kept % thin == 0:
             catch_up(sampler, state, target, rng)
             theta = locate(target, state.position)
-            record(target.model, target.work, theta, draws[kept // thin - 1])
+            record_draw(target, theta, draws[kept // thin - 1])
 
 
 def estimate_gradient(gradient, memory, model, work, thetas, rng, out):
     """Write one estimate of the gradient at each row of `thetas` to `out`."""
     parts = gradient, memory, model, work
-    address = address_of_estimate(*parts, thetas[0], rng, out[0])
-    _estimate_rows(address, *parts, thetas, rng, out)
+    code = compiled_estimate(*parts, thetas[0], rng, out[0])
+    if code.address != 0:
+        _estimate_rows(code, thetas, rng, out)
+        return
+    for k in range(len(thetas)):
+        estimate(*parts, thetas[k], rng, out[k])
 
 
 @entry_point
-def _estimate_rows(address, gradient, memory, model, work, thetas, rng, out):
+def _estimate_rows(code, thetas, rng, out):
     for k in range(thetas.shape[0]):
-        estimate_by(address, gradient, memory, model, work, thetas[k], rng, out[k])
+        call_address(code.address, code.memory, (thetas[k], rng, out[k]))

@@ -22,7 +22,7 @@ from numba import types
 from numba.extending import overload, register_jitable
 
 from skbayes_sg.kernels.disk_cache import verify_cache
-from skbayes_sg.kernels.separate import in_a_thread
+from skbayes_sg.kernels.interruptible import in_a_thread
 
 # Everything that fastmath offers but nnan and ninf: divergence checks need NaN and Inf.
 # A division by zero gives them too, in place of an error that keeps loops from vectors.

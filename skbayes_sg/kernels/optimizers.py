@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.protocol.sampler import init_state, step
+from skbayes_sg.kernels.protocol.sampler import init_state, sees_model, step
 from skbayes_sg.kernels.protocol.target import gradient_at
 
 
@@ -28,6 +28,11 @@ class AdamState(NamedTuple):
     m: np.ndarray  # (d,)
     v: np.ndarray  # (d,)
     k: np.ndarray  # (1,)
+
+
+@sees_model.register(Adam)
+def _(sampler):
+    return False
 
 
 @init_state.register(Adam)

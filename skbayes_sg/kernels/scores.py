@@ -1,8 +1,7 @@
 """Scores: the gradient of the log posterior at recorded draws."""
 
 from skbayes_sg.kernels.generic import entry_point
-from skbayes_sg.kernels.protocol.model import refresh
-from skbayes_sg.kernels.protocol.target import gradient_at
+from skbayes_sg.kernels.protocol.target import gradient_at, refresh_at
 
 
 @entry_point
@@ -13,5 +12,5 @@ def score_draws(target, thetas, rng, out):
     given such a draw is an unbiased estimate of that of theta's marginal posterior.
     """
     for k in range(len(thetas)):
-        refresh(target.model, target, thetas[k], rng)
+        refresh_at(target, thetas[k], rng)
         gradient_at(target, thetas[k], rng, out[k])

@@ -1,57 +1,89 @@
 """Functions that are compiled apart from their callers, which call them by address.
 
-Numba optimizes a callee again within each of its callers. The estimate of a gradient is
-the bulk of every chain's code, and all samplers would pay for it anew; by address, a
-chain of known parts compiles its own few lines only.
+Numba optimizes a callee again within each of its callers, and compiles a caller again
+for each type of what it passes on. By address, the estimate of a gradient is compiled
+once for all samplers; and with what belongs to the model behind an address of its own,
+the loop of a sampler is compiled once for all models.
 """
 
-import functools
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
+import numpy as np
 from numba import typeof, types
 from numba.core import cgutils
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic, overload
 
+from skbayes_sg.kernels.generic import entry_point
 
-def in_a_thread(compile_):
-    """Let a thread of its own compile, where the main thread would.
 
-    Ctrl-C then breaks off the wait, at once, and not numba midway in its work, after
-    which nothing that shares a type with it would compile.
+def stored(value):
+    """Return memory, an array of int64, that holds `value` as compiled code knows it.
+
+    It holds addresses of arrays, so it is of use as long as `value` is alive.
     """
-
-    @functools.wraps(compile_)
-    def compile_aside(*args):
-        if threading.current_thread() is not threading.main_thread():
-            return compile_(*args)
-        pool = ThreadPoolExecutor(1)
-        try:
-            return pool.submit(compile_, *args).result()
-        finally:
-            pool.shutdown(wait=False)
-
-    return compile_aside
+    context, kind = cpu_target.target_context, typeof(value)
+    n_bytes = context.get_abi_sizeof(context.get_data_type(kind))
+    memory = np.empty(-(-n_bytes // 8), np.int64)
+    _write(memory, value)
+    return memory
 
 
-def address_of(entry, *args):
-    """Return the address of an entry point, compiled for the types of `args`."""
-    dispatcher, kinds = entry.build(args), tuple(map(typeof, args))
+def address_of(entry, value, *args):
+    """Return the address of an entry point that reads its first argument by `load`.
+
+    It is compiled for the types of `args`, and for memory that holds a `value`.
+    """
+    dispatcher = entry.build((value, *args))
+    kinds = types.CPointer(typeof(value)), *map(typeof, args)
     dispatcher.compile(kinds)
     code = dispatcher.overloads[kinds]
     return code.library.get_pointer_to_function(code.fndesc.llvm_func_name)
 
 
 @intrinsic
-def call_address(typing_context, address, args):
-    """Call the code at `address`, which returns nothing, with the tuple `args`."""
-    kinds = list(args)
+def load(typing_context, pointer):
+    """Return what is `stored` there, with arrays that nobody counts references to."""
+    kind = pointer.dtype
+
+    def codegen(context, builder, signature, args):
+        value = context.unpack_value(builder, kind, args[0])
+        return _without_owner(context, builder, kind, value)
+
+    return kind(pointer), codegen
+
+
+@entry_point
+def _write(memory, value):
+    _store(memory, value)
+
+
+@intrinsic
+def _store(typing_context, memory, value):
+    def codegen(context, builder, signature, args):
+        kind = context.get_data_type(value)
+        place = _data_of(context, builder, memory, args[0], kind)
+        context.pack_value(builder, value, args[1], place)
+        return context.get_dummy_value()
+
+    return types.void(memory, value), codegen
+
+
+def _data_of(context, builder, kind, value, item):
+    array = cgutils.create_struct_proxy(kind)(context, builder, value=value)
+    return builder.bitcast(array.data, item.as_pointer())
+
+
+@intrinsic
+def call_address(typing_context, address, memory, args):
+    """Call the code at `address`, which returns nothing, with `memory` and `args`."""
+    kinds = [types.voidptr, *args]
 
     def codegen(context, builder, signature, values):
         convention = context.call_conv
         pointer = convention.get_function_type(types.none, kinds).as_pointer()
         function = builder.inttoptr(values[0], pointer)
-        items = cgutils.unpack_tuple(builder, values[1], len(kinds))
+        byte = context.get_data_type(types.uint8)
+        items = [_data_of(context, builder, memory, values[1], byte)]
+        items += cgutils.unpack_tuple(builder, values[2], len(kinds) - 1)
         status, _ = convention.call_function(
             builder, function, types.none, kinds, items
         )
@@ -59,7 +91,7 @@ def call_address(typing_context, address, args):
             convention.return_status_propagate(builder, status)
         return context.get_dummy_value()
 
-    return types.void(address, args), codegen
+    return types.void(address, memory, args), codegen
 
 
 def uncounted(parts):

@@ -169,10 +169,10 @@ def _(model, target, position, rng):
         target.memory,
         Straight(),
         target.inverse_temperature,
-        target.estimate,
         work.g,
         target.g,
         target.noise,
+        target.estimate,
     )
     refresh(model.model, inside, work.x, rng)
 

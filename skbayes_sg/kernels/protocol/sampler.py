@@ -37,6 +37,15 @@ def check_parts(sampler, model, gradient, coordinates):
 
 
 @python_op
+def sees_model(sampler):
+    """Whether its steps look at more of a target than gradients and coordinates.
+
+    The loop of a sampler that does not is compiled once for all models.
+    """
+    return True
+
+
+@python_op
 def takes_estimates(sampler):
     """Whether the sampler works with noisy gradients; Metropolis samplers do not."""
     return True

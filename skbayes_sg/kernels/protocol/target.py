@@ -6,12 +6,23 @@ import numba
 import numpy as np
 from numba.extending import overload
 
-from skbayes_sg.kernels.generic import OPTIONS, entry_point, helper
+from skbayes_sg.kernels.generic import (
+    OPTIONS,
+    entry_point,
+    helper,
+    implements,
+    kernel_op,
+)
+from skbayes_sg.kernels.numerics.vectors import copy_to
 from skbayes_sg.kernels.protocol.coordinates import pull_back, to_theta
 from skbayes_sg.kernels.protocol.gradient import estimate
+from skbayes_sg.kernels.protocol.model import needs_refresh, record, refresh
+from skbayes_sg.kernels.protocol.sampler import catch_up, sees_model
 from skbayes_sg.kernels.separate import (
     address_of,
     call_address,
+    load,
+    stored,
     uncounted,
 )
 
@@ -25,10 +36,34 @@ class Target(NamedTuple):
     memory: NamedTuple
     coordinates: NamedTuple
     inverse_temperature: float
-    estimate: int  # the address of `estimate`, compiled for these parts
     theta: np.ndarray  # (d,) buffer: the last located parameters
     g: np.ndarray  # (d,) buffer: the gradient at theta
     noise: NamedTuple  # GradientNoise
+    estimate: NamedTuple  # ByAddress: `estimate`, compiled for these parts
+
+
+class HiddenTarget(NamedTuple):
+    """A target for samplers that need nothing but gradients.
+
+    Its type does not depend on those of the model and of the gradient estimator, so
+    that a sampler's loop is compiled once for all of them.
+    """
+
+    coordinates: NamedTuple
+    inverse_temperature: float
+    theta: np.ndarray
+    g: np.ndarray
+    noise: NamedTuple
+    estimate: NamedTuple  # ByAddress, all three
+    record: NamedTuple
+    refresh: NamedTuple
+
+
+class ByAddress(NamedTuple):
+    """A compiled function, and what it is about."""
+
+    address: int  # zero: there is none
+    memory: np.ndarray  # see `stored`
 
 
 class GradientNoise(NamedTuple):
@@ -45,32 +80,142 @@ class GradientNoise(NamedTuple):
     corrects: bool
 
 
-def estimate_by(address, gradient, memory, model, work, theta, rng, out):
-    """Do what `estimate` does; once compiled, by the code at `address`."""
-    estimate(gradient, memory, model, work, theta, rng, out)
+class Parts(NamedTuple):
+    """What an estimate of the gradient takes."""
+
+    gradient: NamedTuple
+    memory: NamedTuple
+    model: NamedTuple
+    work: NamedTuple
 
 
-@overload(estimate_by, jit_options=OPTIONS)
-def _(address, gradient, memory, model, work, theta, rng, out):
-    def by_address(address, gradient, memory, model, work, theta, rng, out):
-        call_address(address, (gradient, memory, model, work, theta, rng, out))
+NOTHING = ByAddress(0, np.empty(0, np.int64))
+ALWAYS = -1  # in place of an iteration
+
+
+def estimate_for(target, theta, rng):
+    """Write an estimate of the gradient at `theta` to the buffer of the target."""
+    parts = target.gradient, target.memory, target.model, target.work
+    estimate(*parts, theta, rng, target.g)
+
+
+@overload(estimate_for, jit_options=OPTIONS)
+def _(target, theta, rng):
+    def by_address(target, theta, rng):
+        code = target.estimate
+        call_address(code.address, code.memory, (theta, rng, target.g))
 
     return by_address
 
 
 @entry_point
-def _estimate(gradient, memory, model, work, theta, rng, out):
-    estimate(*uncounted((gradient, memory, model, work, theta, rng, out)))
+def _estimate(memory, theta, rng, out):
+    theta, rng, out = uncounted((theta, rng, out))
+    parts = load(memory)
+    estimate(parts.gradient, parts.memory, parts.model, parts.work, theta, rng, out)
 
 
-def address_of_estimate(gradient, memory, model, work, theta, rng, out):
-    """Return the address of `estimate`, compiled for these types.
+@entry_point
+def _record(memory, theta, out):
+    theta, out = uncounted((theta, out))
+    parts = load(memory)
+    record(parts.model, parts.work, theta, out)
 
-    Zero without the compiler, which a stand-in for numpy's generator cannot pass.
+
+@entry_point
+def _refresh(memory, position, t, rng):
+    position, rng = uncounted((position, rng))
+    target = load(memory)
+    if t == ALWAYS or needs_refresh(target.model, t):
+        refresh(target.model, target, position, rng)
+
+
+def compiled_estimate(gradient, memory, model, work, theta, rng, out):
+    """Return `estimate` compiled for these parts.
+
+    There is none without the compiler, nor for a stand-in for numpy's generator, which
+    compiled code cannot take.
     """
     if numba.config.DISABLE_JIT or not isinstance(rng, np.random.Generator):
-        return 0
-    return address_of(_estimate, gradient, memory, model, work, theta, rng, out)
+        return NOTHING
+    parts = Parts(gradient, memory, model, work)
+    return ByAddress(address_of(_estimate, parts, theta, rng, out), stored(parts))
+
+
+def seen_by(sampler, target, rng, draws):
+    """Return the target as the sampler's loop takes it, which writes to `draws`."""
+    return target if sees_model(sampler) else hidden(target, rng, draws)
+
+
+def hidden(target, rng, draws):
+    """Return a `HiddenTarget` that writes rows of `draws`, if there is a compiler."""
+    if target.estimate.address == 0 or not draws.flags.c_contiguous:
+        return target
+    parts = Parts(target.gradient, target.memory, target.model, target.work)
+    write, update = NOTHING, NOTHING
+    if record.dispatch(type(target.model)) is not record.dispatch(object):
+        address = address_of(_record, parts, target.theta, draws.reshape(-1)[:0])
+        write = ByAddress(address, target.estimate.memory)
+    if implements(refresh, target.model):
+        address = address_of(_refresh, target, target.theta, 0, rng)
+        update = ByAddress(address, stored(target))
+    shared = {name: getattr(target, name) for name in HiddenTarget._fields[:6]}
+    return HiddenTarget(**shared, record=write, refresh=update)
+
+
+@kernel_op
+def refresh_after(target, sampler, state, t, rng):
+    """Let the model update its hyperparameters after iteration t, if it is time to."""
+
+
+@refresh_after.register(Target)
+def _(target, sampler, state, t, rng):
+    if needs_refresh(target.model, t):
+        catch_up(sampler, state, target, rng)
+        refresh(target.model, target, state.position, rng)
+
+
+@refresh_after.register(HiddenTarget)
+def _(target, sampler, state, t, rng):
+    code = target.refresh
+    if code.address != 0:
+        call_address(code.address, code.memory, (state.position, t, rng))
+
+
+@kernel_op
+def refresh_at(target, position, rng):
+    """Let the model update its hyperparameters given the parameters at `position`."""
+
+
+@refresh_at.register(Target)
+def _(target, position, rng):
+    refresh(target.model, target, position, rng)
+
+
+@refresh_at.register(HiddenTarget)
+def _(target, position, rng):
+    code = target.refresh
+    if code.address != 0:
+        call_address(code.address, code.memory, (position, ALWAYS, rng))
+
+
+@kernel_op
+def record_draw(target, theta, out):
+    """Write one draw to `out`."""
+
+
+@record_draw.register(Target)
+def _(target, theta, out):
+    record(target.model, target.work, theta, out)
+
+
+@record_draw.register(HiddenTarget)
+def _(target, theta, out):
+    code = target.record
+    if code.address == 0:
+        copy_to(theta, out)
+    else:
+        call_address(code.address, code.memory, (theta, out))
 
 
 @helper
@@ -84,16 +229,7 @@ def locate(target, position):
 def gradient_at(target, position, rng, out):
     """Write a fresh estimate of the gradient at `position` to `out`."""
     theta = locate(target, position)
-    estimate_by(
-        target.estimate,
-        target.gradient,
-        target.memory,
-        target.model,
-        target.work,
-        theta,
-        rng,
-        target.g,
-    )
+    estimate_for(target, theta, rng)
     pull_back(target.coordinates, target.g, out)
     if target.inverse_temperature != 1.0:
         for j in range(out.size):

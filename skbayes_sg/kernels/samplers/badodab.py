@@ -22,6 +22,7 @@ from skbayes_sg.kernels.protocol.sampler import (
     init_state,
     relaxation,
     sampler_stats,
+    sees_model,
     stable_step,
     step,
     with_friction,
@@ -36,6 +37,11 @@ class BADODAB(NamedTuple):
     """Second-order steps of the Nose-Hoover-Langevin diffusion."""
 
     diffusion: float = 1.0  # A
+
+
+@sees_model.register(BADODAB)
+def _(sampler):
+    return False
 
 
 @init_state.register(BADODAB)

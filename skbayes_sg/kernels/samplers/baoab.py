@@ -22,6 +22,7 @@ from skbayes_sg.kernels.protocol.sampler import (
     friction_of,
     init_state,
     relaxation,
+    sees_model,
     stable_step,
     step,
     with_friction,
@@ -38,6 +39,11 @@ class BAOAB(NamedTuple):
     """Second-order steps of the underdamped Langevin diffusion."""
 
     friction: float = 1.0  # C
+
+
+@sees_model.register(BAOAB)
+def _(sampler):
+    return False
 
 
 @init_state.register(BAOAB)

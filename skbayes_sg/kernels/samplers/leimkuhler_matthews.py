@@ -15,6 +15,7 @@ from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     init_state,
     relaxation,
+    sees_model,
     stable_step,
     step,
 )
@@ -33,6 +34,11 @@ class AveragedNoiseState(NamedTuple):
     g: np.ndarray  # (d,)
     old: np.ndarray  # (d,) xi_k
     new: np.ndarray  # (d,) xi_{k+1}
+
+
+@sees_model.register(LeimkuhlerMatthews)
+def _(sampler):
+    return False
 
 
 @init_state.register(LeimkuhlerMatthews)

@@ -27,6 +27,7 @@ from skbayes_sg.kernels.protocol.sampler import (
     curvature_exponent,
     init_state,
     relaxation,
+    sees_model,
     stable_step,
     step,
 )
@@ -49,6 +50,11 @@ class RootMeanSquareState(NamedTuple):
     n_steps: np.ndarray  # (1,) so far
     g: np.ndarray  # (d,)
     xi: np.ndarray  # (d,)
+
+
+@sees_model.register(PSGLD)
+def _(sampler):
+    return False
 
 
 @init_state.register(PSGLD)

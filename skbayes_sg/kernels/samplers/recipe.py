@@ -21,6 +21,7 @@ from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     init_state,
     relaxation,
+    sees_model,
     stable_step,
     step,
 )
@@ -106,6 +107,11 @@ class RecipeState(NamedTuple):
     diffusion: np.ndarray  # (m, m) D
     total: np.ndarray  # (m, m) D + Q
     root: np.ndarray  # (m, m) of the noise covariance
+
+
+@sees_model.register(Recipe)
+def _(sampler):
+    return False
 
 
 @init_state.register(Recipe)

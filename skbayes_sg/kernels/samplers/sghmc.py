@@ -19,6 +19,7 @@ from skbayes_sg.kernels.protocol.sampler import (
     friction_of,
     init_state,
     relaxation,
+    sees_model,
     stable_step,
     step,
     with_friction,
@@ -42,6 +43,11 @@ class SGHMC(NamedTuple):
     friction: float = 1.0  # C
     n_leapfrog: int = 5  # L
     resample: bool = False
+
+
+@sees_model.register(SGHMC)
+def _(sampler):
+    return False
 
 
 @init_state.register(SGHMC)

@@ -15,6 +15,7 @@ from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     init_state,
     relaxation,
+    sees_model,
     stable_step,
     step,
 )
@@ -31,6 +32,11 @@ class LangevinState(NamedTuple):
     position: np.ndarray  # (d,) phi
     g: np.ndarray  # (d,)
     xi: np.ndarray  # (d,)
+
+
+@sees_model.register(SGLD)
+def _(sampler):
+    return False
 
 
 @init_state.register(SGLD)

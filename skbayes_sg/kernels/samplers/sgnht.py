@@ -22,6 +22,7 @@ from skbayes_sg.kernels.protocol.sampler import (
     init_state,
     relaxation,
     sampler_stats,
+    sees_model,
     stable_step,
     step,
     with_friction,
@@ -59,6 +60,11 @@ def init_thermostat(sampler, position, rng):
     """Return a state whose thermostat stands at the friction of exact gradients."""
     phi, rho, g, xi = init_momentum(position, rng)
     return ThermostatState(phi, rho, np.array([float(sampler.diffusion)]), g, xi)
+
+
+@sees_model.register(SGNHT)
+def _(sampler):
+    return False
 
 
 @init_state.register(SGNHT)
