@@ -21,8 +21,9 @@ from scipy import sparse
 import skbayes_sg
 from skbayes_sg import SGLDLogisticRegression, sample
 from skbayes_sg.kernels import generic
-from skbayes_sg.kernels.gradients import Minibatch
-from skbayes_sg.kernels.models import GaussianMean
+from skbayes_sg.kernels.gradients import Full, Minibatch
+from skbayes_sg.kernels.likelihoods import Bernoulli
+from skbayes_sg.kernels.models import GLM, GaussianMean
 from skbayes_sg.kernels.samplers import SGLD
 
 PACKAGE = Path(skbayes_sg.__file__).parent
@@ -173,6 +174,20 @@ def test_a_known_gradient_is_not_compiled_again():
         counts.append((n_compiled("_estimate"), n_compiled("run_chain")))
     (gradients, chains), (gradients_after, chains_after) = counts
     assert gradients_after == gradients > 0 and chains_after == chains + 1
+
+
+def test_one_loop_serves_all_models_and_gradients():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 2)), rng.integers(0, 2, 20).astype(float)
+    prior = np.full(2, 0.1)
+    mean = GaussianMean(X, np.eye(2))
+    logistic = GLM(Bernoulli(), X, y, np.empty(0), prior, False, 1)
+    counts = []
+    for model in (mean, logistic):
+        for gradient in (Minibatch(3), Full()):
+            sample(model, SGLD(), gradient, step_size=1e-3, n_draws=2)
+            counts.append(run_chain_signatures())
+    assert counts[0] > 0 and counts == [counts[0]] * 4
 
 
 @pytest.mark.filterwarnings("ignore:numba finds no writable cache")

@@ -8,8 +8,14 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from skbayes_sg.kernels.generic import OPTIONS
-from skbayes_sg.kernels.separate import uncounted
+from skbayes_sg.kernels.generic import OPTIONS, entry_point
+from skbayes_sg.kernels.separate import (
+    address_of,
+    call_address,
+    load,
+    stored,
+    uncounted,
+)
 
 
 class Parts(NamedTuple):
@@ -60,3 +66,36 @@ def test_arrays_are_freed_when_their_owner_goes():
 def test_python_sees_the_same_parts():
     parts = Parts(np.ones(2), (np.ones(1),))
     assert uncounted(parts) is parts
+
+
+class Mixed(NamedTuple):
+    flag: bool
+    count: int
+    x: np.ndarray
+    inner: NamedTuple
+
+
+@entry_point
+def write_sums(memory, scale, out):
+    mixed = load(memory)
+    out[0] = scale * mixed.x.sum() if mixed.flag else -1.0
+    out[1] = mixed.count + mixed.inner.inner[0][0, 1]
+
+
+@entry_point
+def call_twice(code, memory, out):
+    call_address(code, memory, (2.0, out))
+    call_address(code, memory, (3.0, out))
+
+
+def test_compiled_code_reads_what_is_stored():
+    x, y = np.arange(5, dtype=np.float32), np.arange(6.0).reshape(2, 3)
+    before, out = sys.getrefcount(x), np.zeros(2)
+    for flag, expected in ((True, 30.0), (False, -1.0)):
+        value = Mixed(flag, 7, x, Parts(x[::2], (y,)))
+        memory = stored(value)
+        code = address_of(write_sums, value, 1.0, out)
+        call_twice(code, memory, out)
+        assert out.tolist() == [expected, 8.0]
+    del value
+    assert sys.getrefcount(x) == before
