@@ -1,4 +1,4 @@
-"""Design matrices of scikit-learn as rows of the kernels."""
+"""Conversion of scikit-learn's design matrices to the rows of the kernels."""
 
 import numpy as np
 import sklearn.utils.validation
@@ -9,16 +9,16 @@ from skbayes_sg.utils._validation import check_magnitude
 
 SCALE = "scale its columns, with sklearn.preprocessing.StandardScaler for instance"
 REMEDY = "build it again with scipy.sparse.csr_array(dense), or from (row, column)"
-FAR = 3.0  # standard deviations of a column's mean from zero
+FAR = 3.0  # a mean this many standard deviations of its column from zero is far
 ROWS_AT_ONCE = 2**14
-LARGEST = np.iinfo(np.int32).max
+LARGEST_INT32 = np.iinfo(np.int32).max
 
 
 def validate_data(estimator, X, *y, **options):
-    """Return what scikit-learn's function of that name returns.
+    """Validate data as scikit-learn's function of the same name does.
 
-    A sparse `X` is checked before, since its conversions trust all indices, and comes
-    with 32-bit indices where these suffice.
+    The indices of a sparse `X` are checked first, because later conversions trust them,
+    and converted to 32 bits if these suffice.
     """
     if issparse(X):
         X = checked_sparse(X)
@@ -26,7 +26,7 @@ def validate_data(estimator, X, *y, **options):
 
 
 def design_rows(X):
-    """Return validated `X` as the kernels take it, without a copy of its values."""
+    """Return validated `X` in the format of the kernels, without copying its values."""
     values = X.data if issparse(X) else X
     check_magnitude("X", values, values.dtype, SCALE)
     if not issparse(X):
@@ -44,10 +44,10 @@ def design_rows(X):
 
 
 def checked_sparse(X):
-    """Return a sparse matrix whose indices are all within it; others are a ValueError.
+    """Return a sparse matrix after checking that all its indices are in range.
 
-    SciPy looks at them only where it builds a matrix, and compiled code never does:
-    one index out of range ends the process.
+    SciPy checks indices only when it builds a matrix, and compiled code never does: one
+    index out of range would crash the process. Raises a ValueError instead.
     """
     if X.format == "coo":
         for axis, indices in enumerate(X.coords):
@@ -72,7 +72,7 @@ def checked_sparse(X):
     _check_range(indices[: indptr[-1]], X.shape[minor], minor)
     if data.size == indices.size == indptr[-1] and indices.dtype == np.int32:
         return X
-    kind = np.int32 if max(indptr[-1], *X.shape) <= LARGEST else np.int64
+    kind = np.int32 if max(indptr[-1], *X.shape) <= LARGEST_INT32 else np.int64
     parts = data[: indptr[-1]], indices[: indptr[-1]].astype(kind), indptr.astype(kind)
     return type(X)(parts, shape=X.shape)
 
@@ -90,13 +90,13 @@ def _check_range(indices, length, axis):
 def far_centers(X, weights=None):
     """Return the means of columns that are far from zero, (n_features,), 0 elsewhere.
 
-    Such columns make a posterior ill-conditioned, since they are all but proportional
-    to the intercept. The array is empty where there are none, and of sparse matrices,
-    which would not stay sparse.
+    Such columns make a posterior ill-conditioned, because they are nearly proportional
+    to the intercept. The array is empty if there are none, and for sparse matrices,
+    which centering would make dense.
     """
     if issparse(X) or not len(X):
         return np.empty(0)
-    first = X[0].astype(np.float64)  # from which squares lose no digits
+    first = X[0].astype(np.float64)  # subtracted to avoid cancellation in squares
     total, squares, n = np.zeros_like(first), np.zeros_like(first), 0.0
     for begin in range(0, len(X), ROWS_AT_ONCE):
         away = X[begin : begin + ROWS_AT_ONCE] - first

@@ -87,7 +87,7 @@ def test_wrong_use(data):
     with pytest.raises(ValueError, match="total_samples=0"):
         SGLDLogisticRegression().partial_fit(X, y, total_samples=0)
     with pytest.raises(
-        ValueError, match="noise_correction=True is not for partial_fit"
+        ValueError, match="noise_correction=True is not supported by partial_fit"
     ):
         SGLDLogisticRegression(noise_correction=True).partial_fit(X, y)
     assert not hasattr(SGMCMCLogisticRegression(sampler="mala"), "partial_fit")
