@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayes_sg.inference.checks import check_mixing, check_moments
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
 from skbayes_sg.inference.exploration.region import MAX_DENSE
-from skbayes_sg.inference.fitting import remembered
+from skbayes_sg.inference.fitting import computed_once
 from skbayes_sg.inference.mixing import MIN_DRAWS
 from skbayes_sg.inference.scores import posterior_scores
 from skbayes_sg.kernels.capabilities.curvature import add_hessian
@@ -266,7 +266,7 @@ class DiagnosticsMixin:
             root = whitening(curvature_matrix(model, self.mode_))
             return root @ root.T
 
-        return remembered("covariance", covariance)
+        return computed_once("covariance", covariance)
 
     def check(self, *, max_draws=4000, batch_size="auto", n_jobs=None):
         """Table of checks of the draws, each with a verdict.

@@ -15,7 +15,7 @@ from skbayes_sg.base._diagnostics import (
 from skbayes_sg.base._docstrings import inherit_docstring
 from skbayes_sg.base._saving import VersionedMixin
 from skbayes_sg.inference.exploration import Settings, for_diagnostics
-from skbayes_sg.inference.fitting import Job, fit_chains, is_shared
+from skbayes_sg.inference.fitting import Job, fit_chains, inside_search
 from skbayes_sg.inference.moments import Moments
 from skbayes_sg.inference.monitoring import look_at
 from skbayes_sg.inference.progress import Bar
@@ -233,7 +233,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
 
     def _warn_of_unstable_steps(self, fit):
         # A search detects instability itself.
-        if self.step_size != "auto" and not is_shared() and fit.has_unstable_steps:
+        if self.step_size != "auto" and not inside_search() and fit.has_unstable_steps:
             warn_of_step(self.step_size, fit.found.step_limit)
 
     def _warn_of_mixing(self, fit):
@@ -242,7 +242,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         Users who set the step size or the thinning themselves are not warned, because
         both determine the autocorrelation of the draws.
         """
-        if is_shared() or fit.interrupt is not None or self.keep != "draws":
+        if inside_search() or fit.interrupt is not None or self.keep != "draws":
             return
         if self.step_size != "auto" or self.thin != "auto":
             return

@@ -34,19 +34,19 @@ class Points(NamedTuple):
 
 
 @compiled
-def pair_sum(points, start, block_size, c2, beta):
-    """Return the sum of k0 over pairs i < j, i in the `block_size` rows from `start`.
+def pair_sum(points, start, tile_size, c2, beta):
+    """Return the sum of k0 over pairs i < j, i in the `tile_size` rows from `start`.
 
     Three matrix products give all four: x't + s'y = (x + s)'(y + t) - x'y - s't.
     """
     x, s, z, xx, xs = points
     n, d = x.shape
-    stop = min(start + block_size, n)
+    stop = min(start + tile_size, n)
     rows = stop - start
-    room = np.empty((3, rows * block_size))
+    room = np.empty((3, rows * tile_size))
     total = 0.0
-    for a in range(start, n, block_size):
-        b = min(a + block_size, n)
+    for a in range(start, n, tile_size):
+        b = min(a + tile_size, n)
         columns = b - a
         xy = room[0, : rows * columns].reshape(rows, columns)
         st = room[1, : rows * columns].reshape(rows, columns)
@@ -69,7 +69,7 @@ def pair_sum(points, start, block_size, c2, beta):
 
 
 @compiled
-def pair_sums(points, start, block_size, c2, beta):
+def pair_sums(points, start, tile_size, c2, beta):
     """Return the sums of each k0_j over the pairs of `pair_sum`, an array of length d.
 
     With A = q^beta, B = 2 beta q^(beta-1), C = -4 beta (beta-1) q^(beta-2), and columns
@@ -79,16 +79,16 @@ def pair_sums(points, start, block_size, c2, beta):
     """
     x, s, _, xx, _ = points
     n, d = x.shape
-    stop = min(start + block_size, n)
+    stop = min(start + tile_size, n)
     rows = stop - start
     left = np.concatenate((s[start:stop], x[start:stop]))
     product = np.empty_like(left)
-    room = np.empty((5, rows * block_size))
+    room = np.empty((5, rows * tile_size))
     b_sum = np.zeros(n)
     c_sum = np.zeros(n)
     sums = np.zeros(d)
-    for a in range(start, n, block_size):
-        b = min(a + block_size, n)
+    for a in range(start, n, tile_size):
+        b = min(a + tile_size, n)
         columns = b - a
         xy = room[0, : rows * columns].reshape(rows, columns)
         weights = room[1:].ravel()[: 4 * rows * columns].reshape(2 * rows, 2 * columns)

@@ -18,16 +18,16 @@ REST = 6.077100506506192e-11
 
 
 @compiled
-def feature_sums(x, s, frequencies, block_size):
+def feature_sums(x, s, frequencies, tile_size):
     """Return real and imaginary parts of the sums of f_j over draws, both (m, d)."""
     n = x.shape[0]
     m, d = frequencies.shape
-    room = np.empty((3, m * block_size))
+    room = np.empty((3, m * tile_size))
     real = np.zeros((m, d))
     imaginary = np.zeros((m, d))
     part = np.empty((m, d))
-    for start in range(0, n, block_size):
-        stop = min(start + block_size, n)
+    for start in range(0, n, tile_size):
+        stop = min(start + tile_size, n)
         columns = stop - start
         phase = room[0, : m * columns].reshape(m, columns)
         cosine = room[1, : m * columns].reshape(m, columns)
