@@ -170,6 +170,6 @@ def _explained(error, name, path, n_bytes=0):
         reason = "it was deleted while the chains ran"
     return OSError(
         error.errno,
-        f"{name}: cannot use {path} ({reason}); use a folder that no other process "
-        "changes",
+        f"{name}: cannot use {path} ({reason}); use another folder, which no other "
+        "process changes",
     )

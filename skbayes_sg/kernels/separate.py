@@ -1,8 +1,8 @@
-"""Functions that are compiled apart from their callers, which call them by address.
+"""Functions that are compiled separately and called by their address.
 
-Numba optimizes a callee again within each of its callers. The estimate of a gradient is
-the bulk of every chain's code, and all samplers would pay for it anew; by address, a
-chain of known parts compiles its own few lines only.
+Numba optimizes a function again within each of its callers. Most of a chain's code is
+the estimate of the gradient, which would be compiled again for every sampler. Calling
+it by its address, a new sampler only compiles its own few lines.
 """
 
 import functools
@@ -14,11 +14,11 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 
-def in_a_thread(compile_):
-    """Let a thread of its own compile, where the main thread would.
+def compiling_in_thread(compile_):
+    """Compile in a separate thread instead of in the main thread.
 
-    Ctrl-C then breaks off the wait, at once, and not numba midway in its work, after
-    which nothing that shares a type with it would compile.
+    Ctrl-C then interrupts only the waiting main thread. If it interrupted numba in the
+    middle of its work, numba could not compile code with the same types afterwards.
     """
 
     @functools.wraps(compile_)
@@ -62,30 +62,31 @@ def call_address(typing_context, address, args):
     return types.void(address, args), codegen
 
 
-def uncounted(parts):
-    """Return the tuple `parts` with arrays that nobody counts references to.
+def without_refcounts(parts):
+    """Return the tuple `parts` with arrays whose references are not counted.
 
-    Numba counts whoever holds an array or a generator, at every call and return: a
-    hundred atomic additions for each few rows of a minibatch. What an entry point is
-    called with stays alive until it returns, so that its loops need not count.
+    Numba counts the references to arrays and generators at every call and return, which
+    costs about a hundred atomic additions for every few rows of a minibatch. The
+    arguments of an entry point stay alive until it returns, so that its loops need not
+    count references to them.
     """
     return parts
 
 
-@overload(uncounted, inline="always")
+@overload(without_refcounts, inline="always")
 def _(parts):
-    return lambda parts: _borrowed(parts)
+    return lambda parts: _drop_refcounts(parts)
 
 
 @intrinsic
-def _borrowed(typing_context, parts):
+def _drop_refcounts(typing_context, parts):
     def codegen(context, builder, signature, args):
-        return _without_owner(context, builder, signature.args[0], args[0])
+        return _drop_owner(context, builder, signature.args[0], args[0])
 
     return parts(parts), codegen
 
 
-def _without_owner(context, builder, kind, value):
+def _drop_owner(context, builder, kind, value):
     if isinstance(kind, types.Array | types.NumPyRandomGeneratorType):
         owned = cgutils.create_struct_proxy(kind)(context, builder, value=value)
         owned.meminfo = cgutils.get_null_value(owned.meminfo.type)
@@ -93,6 +94,6 @@ def _without_owner(context, builder, kind, value):
     if isinstance(kind, types.BaseTuple):
         for i, item in enumerate(kind):
             part = builder.extract_value(value, i)
-            part = _without_owner(context, builder, item, part)
+            part = _drop_owner(context, builder, item, part)
             value = builder.insert_value(value, part, i)
     return value

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from skbayes_sg.kernels.generic import OPTIONS
-from skbayes_sg.kernels.separate import uncounted
+from skbayes_sg.kernels.separate import without_refcounts
 
 
 class Parts(NamedTuple):
@@ -24,7 +24,7 @@ def half(x):
 
 @numba.njit(**OPTIONS)
 def work(parts, n_times):
-    parts = uncounted(parts)
+    parts = without_refcounts(parts)
     value = 0.0
     for _ in range(n_times):
         view, fresh = half(parts.x), np.ones(3)
@@ -59,4 +59,4 @@ def test_arrays_are_freed_when_their_owner_goes():
 
 def test_python_sees_the_same_parts():
     parts = Parts(np.ones(2), (np.ones(1),))
-    assert uncounted(parts) is parts
+    assert without_refcounts(parts) is parts
