@@ -20,7 +20,7 @@ from skbayes_sg.inference.moments import Moments
 from skbayes_sg.inference.monitoring import look_at
 from skbayes_sg.inference.progress import Bar
 from skbayes_sg.inference.storage import KEPT
-from skbayes_sg.kernels.compiling import announce_compilation
+from skbayes_sg.kernels.compiling import announced
 from skbayes_sg.kernels.gradients import GRADIENTS
 from skbayes_sg.kernels.samplers import SAMPLERS
 from skbayes_sg.kernels.schedules import SCHEDULES
@@ -116,7 +116,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
     random_state : int, RandomState instance or None
         Seed of the chains.
     verbose : int
-        If positive, show a progress bar and a message while code is being compiled.
+        If positive, show a progress bar, and say when code is being compiled.
 
     Attributes
     ----------
@@ -195,9 +195,12 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
 
     @contextlib.contextmanager
     def _job(self, sampler):
-        """Yield the job of a fit, with its progress bar and callbacks."""
+        """Yield the job of a fit, with its progress bar and callbacks.
+
+        Both are closed when the fit ends.
+        """
         bar = Bar(bool(self.verbose))
-        with bar, FitTasks(self) as tasks, announce_compilation(self.verbose):
+        with bar, FitTasks(self) as tasks, announced(self.verbose):
             yield Job(sampler, self._settings, self._entropy(), tasks, bar)
 
     def _sample_posterior(self, model, sampler, start=None):

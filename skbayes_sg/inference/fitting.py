@@ -39,7 +39,7 @@ from skbayes_sg.kernels.protocol.model import n_recorded, n_rows, theta_of
 from skbayes_sg.kernels.protocol.sampler import friction_of, takes_estimates
 from skbayes_sg.kernels.schedules import SCHEDULES
 
-MAX_RETRIES = 5  # with smaller automatic step sizes after a divergence
+MAX_RETRIES = 5  # of an automatic step size after a divergence
 SHRINK = 0.25  # factor of the step size at every retry
 
 
@@ -75,7 +75,7 @@ class Fit(NamedTuple):
     info: Any  # SampleInfo; None before the chains have run
     key: str | None = None  # digest of model and dynamics, to continue the chains later
     interrupt: BaseException | None = None  # that ended the chains early
-    total: int | None = None  # number of rows to which a stream's batches are scaled
+    total: int | None = None  # rows for which the batches of a stream stand
 
     def continues_at(self, total: int) -> bool:
         """Whether the chains of a stream can continue with `total` rows."""

@@ -1,4 +1,4 @@
-"""Step sizes of samplers of positive parameters, from the variance of the counts."""
+"""The step size of samplers of positive blocks, from the variance of the counts."""
 
 import numpy as np
 
@@ -19,9 +19,9 @@ def counts_step(
 ):
     """Return the step size at which noisy counts inflate variances by `tolerance`.
 
-    If the shapes b are estimated from minibatches, the stationary variance of a
-    parameter is b + tanh(h / 4) Var(b estimated). Hence h = 4 artanh(tolerance b /
-    Var(b estimated)), for the parameter with the smallest such h.
+    With shapes b estimated from minibatches, the variance of a parameter is b +
+    tanh(h / 4) Var(b estimated): h = 4 artanh(tolerance b / Var(b estimated)), for the
+    parameter that is worst.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ def counts_step(
     theta : ndarray of shape (n_parameters,)
         A typical point, for models whose counts depend on it.
     tolerance : float, default=0.02
-        Largest relative error of a variance.
+        Relative error of a variance that is allowed.
     n_pairs : int, default=100
-        Number of pairs of minibatches from which the variances are estimated.
+        Pairs of minibatches to measure with.
     random_state : int or None
         Seed of the minibatches.
 

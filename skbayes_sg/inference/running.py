@@ -39,7 +39,7 @@ class Chain(NamedTuple):
     work: NamedTuple
     memory: NamedTuple
     noise: NamedTuple  # GradientNoise
-    sums: NamedTuple  # Sums of draws that are not kept
+    sums: NamedTuple  # Sums, of draws that are not kept
 
 
 class ChainResult(NamedTuple):

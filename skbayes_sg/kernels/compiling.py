@@ -1,4 +1,4 @@
-"""A message, once per process, that tells users that code is being compiled."""
+"""A word to those who wait for the compiler, once in a process."""
 
 import functools
 import sys
@@ -8,10 +8,10 @@ from numba.core import event
 
 
 @functools.cache
-def _announce():
+def _say():
     print(
-        "skbayes_sg: compiling for this kind of model and sampler takes a few seconds; "
-        "later runs use the compiled code from disk",
+        "skbayes_sg: compiling for this kind of model and sampler, some seconds; "
+        "later runs find the code on disk",
         file=sys.stderr,
         flush=True,
     )
@@ -19,15 +19,15 @@ def _announce():
 
 class _Listener(event.Listener):
     def on_start(self, event):
-        _announce()
+        _say()
 
     def on_end(self, event):
         pass
 
 
 @contextmanager
-def announce_compilation(enabled):
-    """Print a message if code is compiled in the body and `enabled` is true."""
+def announced(enabled):
+    """Say so if something is compiled inside and `enabled` is true."""
     with (
         event.install_listener("numba:compile", _Listener())
         if enabled

@@ -4,7 +4,7 @@ import numba
 import pytest
 
 from skbayes_sg.kernels import compiling
-from skbayes_sg.kernels.compiling import announce_compilation
+from skbayes_sg.kernels.compiling import announced
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
@@ -13,13 +13,13 @@ def test_compilation_is_announced_once(enabled, capsys):
     compiling._say.cache_clear()
     known = numba.njit(lambda x: x + 1)
     known(1)
-    with announce_compilation(enabled):
+    with announced(enabled):
         known(2)
     assert capsys.readouterr().err == ""
-    with announce_compilation(enabled):
+    with announced(enabled):
         numba.njit(lambda x: x + 2)(1)
         numba.njit(lambda x: x + 3)(1)
     assert capsys.readouterr().err.count("compiling") == int(enabled)
-    with announce_compilation(enabled):
+    with announced(enabled):
         numba.njit(lambda x: x + 4)(1)
     assert capsys.readouterr().err == ""

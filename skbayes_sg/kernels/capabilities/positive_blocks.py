@@ -1,7 +1,7 @@
-"""Positive parameters that move by exact transitions of a positive process.
+"""Positive blocks: parts of theta that move by exact transitions of a positive process.
 
-Instead of a gradient, a model provides *gains* and *losses*: near theta > 0 the log
-posterior is that of independent Gamma variables with shape ``gain`` and rate ``loss``,
+In place of a gradient, a model gives *gains* and *losses*: near theta > 0 the log
+posterior is that of independent Gamma laws with shape ``gain`` and rate ``loss``,
 
     theta_j d log p / d theta_j = gain_j - loss_j theta_j - 1 + ...
 """
@@ -17,19 +17,19 @@ def positive_prior(model, work, shape, rate):
 
 @kernel_op
 def add_gain_and_loss(model, work, theta, idx, scale, gain, loss):
-    """Add scale * the contributions of the rows in `idx` to shapes and rates.
+    """Add scale * what the rows in `idx` add to shapes and rates to (d,) arrays.
 
-    Gains are (expected) counts. If theta / sum(theta) are probabilities, losses are
-    zero: the sum keeps its prior distribution, and the probabilities have their own
-    posterior.
+    Gains are (expected) counts. Where theta / sum(theta) are probabilities, there are
+    gains alone: the law of the sum is then the prior's, and the probabilities have
+    their own posterior.
     """
     raise NotImplementedError
 
 
 @kernel_op
 def n_simplexes(model):
-    """Return the number of simplexes of equal size of which theta consists.
+    """Return how many simplexes theta consists of, one after the other, of equal size.
 
-    It is for models of probabilities, and one by default.
+    For models of probabilities; one by default.
     """
     return 1

@@ -44,7 +44,7 @@ def _(rows, every):
     return rows._replace(data=matrix.data, indices=indices, indptr=indptr)
 
 
-def row_parts(rows):
+def each_part(rows):
     """Yield all rows in parts: the slice of their indices, and their matrix."""
     (n, p), each = shape_rows(rows), rows_per_index(rows)
     if isinstance(rows, CSRRows):

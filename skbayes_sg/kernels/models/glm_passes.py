@@ -33,7 +33,7 @@ from skbayes_sg.kernels.capabilities.linearization import (
     linearize,
 )
 from skbayes_sg.kernels.capabilities.strata import leverages
-from skbayes_sg.kernels.data.matrices import row_parts, squared, weighted_gram
+from skbayes_sg.kernels.data.matrices import each_part, squared, weighted_gram
 from skbayes_sg.kernels.data.rows import rows_per_index, shape_rows
 from skbayes_sg.kernels.generic import entry_point
 from skbayes_sg.kernels.likelihoods.protocol import (
@@ -114,7 +114,7 @@ def _(model, mode):
             information += squared(matrix).T @ c[part]
         inverse = np.divide(1.0, information, out=np.zeros(p), where=information > 0.0)
         share = 1.0 / c.sum() if model.intercept else 0.0
-        for part, matrix in row_parts(model.rows):
+        for part, matrix in each_part(model.rows):
             c[part] *= squared(matrix) @ inverse + share
     return c
 
@@ -177,7 +177,7 @@ def _parts(model, theta):
     theta = np.atleast_2d(theta)
     coef, noise = theta[:, :end].reshape(len(theta), n_outputs, -1), theta[:, end:].T
     coef = coef.transpose(1, 0, 2).reshape(-1, coef.shape[2])
-    for part, matrix in row_parts(model.rows):
+    for part, matrix in each_part(model.rows):
         eta = matrix @ coef[:, :p].T
         if model.intercept:
             eta += coef[:, p]
