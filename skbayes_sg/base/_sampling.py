@@ -195,10 +195,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
 
     @contextlib.contextmanager
     def _job(self, sampler):
-        """Yield the job of a fit, with its progress bar and callbacks.
-
-        Both are closed when the fit ends.
-        """
+        """Yield the job of a fit, with its progress bar and callbacks."""
         bar = Bar(bool(self.verbose))
         with bar, FitTasks(self) as tasks, announced(self.verbose):
             yield Job(sampler, self._settings, self._entropy(), tasks, bar)

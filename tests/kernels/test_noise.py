@@ -9,7 +9,7 @@ from skbayes_sg.kernels.capabilities.anchors import add_difference, init_anchor
 from skbayes_sg.kernels.capabilities.linearization import add_remainder, linearize
 from skbayes_sg.kernels.capabilities.row_blocks import in_blocks
 from skbayes_sg.kernels.capabilities.tables import init_table, replace_gradients
-from skbayes_sg.kernels.data.rows import rows_per_index
+from skbayes_sg.kernels.data.rows import rows_at_index
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.likelihoods import NegativeBinomial, StudentT
 from skbayes_sg.kernels.likelihoods.protocol import log_density
@@ -150,7 +150,7 @@ def test_other_forms_of_the_rows(name, weighted):
 
     rng = np.random.default_rng(0)
     blocked = for_kernels(in_blocks(model, rng.permutation(n_rows(model))))
-    assert rows_per_index(blocked.rows) > 1 and n_rows(blocked) < n_rows(model)
+    assert rows_at_index(blocked.rows) > 1 and n_rows(blocked) < n_rows(model)
     actual = likelihood_gradient(blocked, theta, all_rows(blocked))
     assert_close(actual, expected, 1e-12)
 

@@ -20,7 +20,7 @@ import numpy as np
 from skbayes_sg.kernels.data.rows import (
     add_rows,
     dot_rows,
-    rows_per_index,
+    rows_at_index,
     shape_rows,
     take_values,
 )
@@ -79,7 +79,7 @@ def _(rows):
     return rows.data.shape[0], rows.data.shape[1]
 
 
-@rows_per_index.register(RowBlocks)
+@rows_at_index.register(RowBlocks)
 def _(rows):
     return rows.data.shape[2]
 

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse
 
 from skbayes_sg.kernels.data.blocks import RowBlocks
-from skbayes_sg.kernels.data.rows import CSRRows, rows_per_index, shape_rows
+from skbayes_sg.kernels.data.rows import CSRRows, rows_at_index, shape_rows
 from skbayes_sg.kernels.generic import python_op
 
 NUMBERS = 2**17  # in a part of the rows: one megabyte, which fits into the cache
@@ -46,7 +46,7 @@ def _(rows, every):
 
 def each_part(rows):
     """Yield all rows in parts: the slice of their indices, and their matrix."""
-    (n, p), each = shape_rows(rows), rows_per_index(rows)
+    (n, p), each = shape_rows(rows), rows_at_index(rows)
     if isinstance(rows, CSRRows):
         p = rows.data.size // max(n, 1)
     step = min(max(NUMBERS // (max(p, 1) * each), 1), MAX_ROWS)

@@ -31,7 +31,7 @@ def shape_rows(rows):
 
 
 @kernel_op
-def rows_per_index(rows):
+def rows_at_index(rows):
     """Return the number of rows, and so of results, that an index refers to."""
     return 1
 

@@ -37,7 +37,7 @@ from skbayes_sg.kernels.data.rows import (
     add_rows,
     add_squared_rows,
     dot_rows,
-    rows_per_index,
+    rows_at_index,
     shape_rows,
     take_values,
 )
@@ -176,7 +176,7 @@ def _(model, work, theta, anchor, idx, scale, out):
 
 @add_remainder.register(GLM)
 def _(model, work, theta, table, idx, scales, out):
-    each, n_outputs = rows_per_index(model.rows), model.n_outputs
+    each, n_outputs = rows_at_index(model.rows), model.n_outputs
     length, count = length_at_once(model), n_scores(model)
     noise = noise_of(model, theta)
     for first in range(0, idx.size, length):
@@ -296,7 +296,7 @@ def n_scores(model):
 @helper
 def n_targets(model):
     """Return m, the numbers in y for each row."""
-    n = shape_rows(model.rows)[0] * rows_per_index(model.rows)
+    n = shape_rows(model.rows)[0] * rows_at_index(model.rows)
     return model.y.size // n
 
 
@@ -305,13 +305,13 @@ def length_at_once(model):
     """Return how many indices are processed together."""
     n_features = shape_rows(model.rows)[1]
     size = min(CHUNK, max(MIN_CHUNK, CHUNK_NUMBERS // max(n_features, 1)))
-    return size // rows_per_index(model.rows)
+    return size // rows_at_index(model.rows)
 
 
 @helper
 def predictors(model, work, theta, chunk):
     """Return eta of the rows in `chunk`, (K, CHUNK), in a buffer."""
-    p, size = shape_rows(model.rows)[1], chunk.size * rows_per_index(model.rows)
+    p, size = shape_rows(model.rows)[1], chunk.size * rows_at_index(model.rows)
     width = p + int(model.intercept)
     for k in range(model.n_outputs):
         eta = work.eta[k, :size]
@@ -341,7 +341,7 @@ def residuals(model, work, theta, chunk):
 @helper
 def targets(model, work, chunk):
     """Return y of the rows in `chunk`, (m, b), in a buffer."""
-    size, m = chunk.size * rows_per_index(model.rows), work.y.shape[0]
+    size, m = chunk.size * rows_at_index(model.rows), work.y.shape[0]
     n = model.y.size // m
     for k in range(m):
         out = work.y[k, :size]
@@ -367,7 +367,7 @@ def noise_information(model, work, chunk, scale):
 @helper
 def taken(model, work, chunk, values):
     """Return the values of the rows in `chunk`, (b,), in a buffer."""
-    out = work.taken[: chunk.size * rows_per_index(model.rows)]
+    out = work.taken[: chunk.size * rows_at_index(model.rows)]
     take_values(model.rows, chunk, values, out)
     return out
 
@@ -387,7 +387,7 @@ def weigh(model, work, chunk, scale, values):
 @helper
 def add_chunk(model, chunk, r, scale, out):
     """Add scale * sum of r_i (x_i, 1)' over the rows in `chunk` to `out`; changes r."""
-    p, size = shape_rows(model.rows)[1], chunk.size * rows_per_index(model.rows)
+    p, size = shape_rows(model.rows)[1], chunk.size * rows_at_index(model.rows)
     width, factor = p + int(model.intercept), r.dtype.type(scale)
     for k in range(model.n_outputs):
         weights = r[k, :size]

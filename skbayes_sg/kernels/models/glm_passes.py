@@ -34,7 +34,7 @@ from skbayes_sg.kernels.capabilities.linearization import (
 )
 from skbayes_sg.kernels.capabilities.strata import leverages
 from skbayes_sg.kernels.data.matrices import each_part, squared, weighted_gram
-from skbayes_sg.kernels.data.rows import rows_per_index, shape_rows
+from skbayes_sg.kernels.data.rows import rows_at_index, shape_rows
 from skbayes_sg.kernels.generic import entry_point
 from skbayes_sg.kernels.likelihoods.protocol import (
     add_noise_prior_gradient,
@@ -48,9 +48,9 @@ from skbayes_sg.kernels.models.glm import GLM, n_coefficients, n_scores, n_targe
 from skbayes_sg.kernels.numerics.blas import one_blas_thread
 from skbayes_sg.kernels.passes import hessian, hessian_diagonal, log_posterior
 
-MAX_LINEAR_BYTES = 2**28  # of the table of linear approximations
-MAX_EVALUATIONS = 2**25  # of rows at draws for linear approximations: about a second
-STEP = 1e-5  # for differences of scores
+MAX_LINEAR_BYTES = 2**28  # of the numbers of linear approximations
+MAX_EVALUATIONS = 2**25  # of rows at draws, for linear approximations: about a second
+STEP = 1e-5  # of differences of scores
 
 
 @log_posterior.register(GLM)
@@ -161,7 +161,7 @@ def _squares(values):
 
 def _n_values(model):
     """Return the number of rows, also if an index refers to several."""
-    return shape_rows(model.rows)[0] * rows_per_index(model.rows)
+    return shape_rows(model.rows)[0] * rows_at_index(model.rows)
 
 
 def _parts(model, theta):
@@ -291,13 +291,13 @@ def _add_curvature(model, matrix, c, k, m, out):
         line[:p] += matrix.T @ c
         line[p:] += c.sum()
         return
-    part = out[i : i + width, j : j + width]
-    part[:p, :p] += weighted_gram(matrix, c)
+    block = out[i : i + width, j : j + width]
+    block[:p, :p] += weighted_gram(matrix, c)
     if model.intercept:
         border = matrix.T @ c
-        part[p, :p] += border
-        part[:p, p] += border
-        part[p, p] += c.sum()
+        block[p, :p] += border
+        block[:p, p] += border
+        block[p, p] += c.sum()
 
 
 @entry_point
