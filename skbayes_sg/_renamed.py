@@ -1,7 +1,7 @@
-"""Modules that had another name in an earlier version, so that its pickles still load.
+"""Old module names, kept importable so that pickles of earlier versions still load.
 
-Pickles refer to classes by module. An import of an old name finds the module that holds
-its classes now.
+A pickle names the module of each class. Importing an old module name returns the module
+that holds its classes now.
 """
 
 import importlib

@@ -175,7 +175,7 @@ def test_every_estimator_has_forty_cases():
 def test_a_folder_that_may_not_be_written_to(tmp_path, monkeypatch, name):
     monkeypatch.setattr(os, "access", lambda *args: False)  # root may write anywhere
     model = SGLDLogisticRegression(random_state=0, **{name: tmp_path / "new"})
-    with pytest.raises(ValueError, match=f"^{name}=.*may not be written to; use"):
+    with pytest.raises(ValueError, match=f"^{name}=.*is not writable; use"):
         model.fit(X, Y)
 
 

@@ -1,4 +1,4 @@
-"""What all estimators share: the skeleton of a fit, diagnostics, callbacks, files."""
+"""What all estimators share: the outline of a fit, diagnostics, callbacks, files."""
 
 from skbayes_sg.base._sampling import BaseSGMCMC
 from skbayes_sg.base._saving import SavedDraws, load_draws, save_draws

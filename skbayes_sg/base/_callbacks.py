@@ -1,22 +1,22 @@
-"""scikit-learn's callbacks during `fit`, where it has them: from 1.9 on."""
+"""Callbacks during `fit`, which scikit-learn supports from version 1.9 on."""
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:
 
     class CallbackSupportMixin:
-        """Nothing to support."""
+        """Empty replacement for versions of scikit-learn without callbacks."""
 
     def with_callbacks(method):
-        """Return the method as it is."""
+        """Return the method unchanged."""
         return method
 
 
-N_TASKS = 100  # parts of a fit after which callbacks are asked
+N_TASKS = 100  # parts of a fit; callbacks are called after each
 
 
 class FitTasks:
-    """Tell callbacks how far a fit is; a true answer of theirs ends it early."""
+    """Report the progress of a fit to callbacks, which may return True to stop it."""
 
     def __init__(self, estimator):
         self.estimator, self.count, self.root = estimator, 0, None

@@ -28,8 +28,8 @@ class ClassesMixin:
             known = found if classes is None else np.unique(classes)
         elif classes is not None and not np.isin(classes, known).all():
             raise ValueError(
-                f"classes={np.unique(classes)} are not all in those of the first call, "
-                f"{known}"
+                f"classes={np.unique(classes)} must all be among those of the first "
+                f"call, {known}"
             )
         if not np.isin(found, known).all():
             raise ValueError(f"y holds labels that are not in classes={known}")

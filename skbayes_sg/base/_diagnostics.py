@@ -1,4 +1,4 @@
-"""How far to trust the draws of a fitted estimator."""
+"""Diagnostics that tell whether the draws of a fitted estimator can be trusted."""
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayes_sg.inference.checks import check_mixing, check_moments
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
 from skbayes_sg.inference.exploration.region import MAX_DENSE
-from skbayes_sg.inference.fitting import remembered
+from skbayes_sg.inference.fitting import computed_once
 from skbayes_sg.inference.mixing import MIN_DRAWS
 from skbayes_sg.inference.scores import posterior_scores
 from skbayes_sg.kernels.capabilities.curvature import add_hessian
@@ -32,8 +32,8 @@ from skbayes_sg.utils._warnings import warn_user
 
 MAX_RHAT = 1.05
 MIN_ESS = 100.0
-MAX_ESS_PARAMETERS = 100  # a search looks at so many, evenly spread over all
-CHECK_ROWS = 1000  # rows of a gradient by control variates in check()
+MAX_ESS_PARAMETERS = 100  # parameters whose ESS a search computes, evenly spread
+CHECK_ROWS = 1000  # batch size of control variates in check()
 
 
 class DiagnosticsMixin:
@@ -50,20 +50,21 @@ class DiagnosticsMixin:
     ):
         """Kernel Stein discrepancy between the draws and the posterior.
 
-        Unlike R-hat and the effective sample size it sees the bias of a step size that
-        is too large, and of gradient noise. It needs the training data, which the
-        estimator refers to until it is saved.
+        Unlike R-hat and the effective sample size, it detects the bias caused by a step
+        size that is too large and by gradient noise. It needs the training data, which
+        the estimator refers to until it is pickled.
 
         Parameters
         ----------
         max_draws : int, default=1000
-            Use so many draws at most, evenly spread over all chains; where the step
-            size varied, over the weights of the draws.
+            Largest number of draws to use. They are spread evenly over all chains, in
+            proportion to the weights of the draws if the step size varied.
         standardize : "auto", bool or array-like of shape (dim, dim), default="auto"
             Covariance by which draws are whitened, see
-            :func:`~skbayes_sg.metrics.kernel_stein_discrepancy`. "auto" is the inverse
-            curvature at the mode, the same for all draws of one posterior; where the
-            model does not know it or has more than 1,024 parameters, none.
+            :func:`~skbayes_sg.metrics.kernel_stein_discrepancy`. "auto" uses the
+            inverse curvature at the mode, which is the same for all draws of one
+            posterior. Draws are not whitened if the model does not implement its
+            curvature or has more than 1,024 parameters.
         batch_size : int, default=None
             Rows from which to estimate the gradient at each draw, by control variates
             where the posterior has one mode. None takes all rows.
@@ -72,15 +73,15 @@ class DiagnosticsMixin:
         **options : dict
             `c`, `beta`, `form`, `statistic` and `return_floor` of
             :func:`~skbayes_sg.metrics.kernel_stein_discrepancy`. With `batch_size`,
-            ``statistic="u"`` is free of the errors of the gradients.
+            ``statistic="u"`` is not biased by the noise of the gradients.
 
         Returns
         -------
         ksd : float
             The discrepancy.
         floor : float
-            What to expect of as many perfect, independent draws. Only with
-            ``return_floor=True``.
+            The discrepancy expected of as many independent draws from the posterior.
+            Only with ``return_floor=True``.
 
         Examples
         --------
@@ -97,8 +98,8 @@ class DiagnosticsMixin:
         model = getattr(self, "_model", None)
         if model is None:
             raise ValueError(
-                "ksd() needs the training data, which a saved or copied estimator does "
-                "not carry; call it before, or fit again"
+                "ksd() needs the training data, which a pickled or copied estimator "
+                "does not contain; call it before pickling, or fit again"
             )
         if batch_size is not None:
             check_integer("batch_size", batch_size, at_least=1)
@@ -115,11 +116,11 @@ class DiagnosticsMixin:
         )
 
     def summary(self, *, prob=0.94, parameters=None):
-        """Table of the posterior and of how well the chains explored it.
+        """Table of posterior summaries and convergence diagnostics.
 
-        Warns if the chains disagree or hold few effective draws. R-hat and the
-        effective sample size cannot see the bias of a step size that is too large; see
-        `ksd` for that.
+        Warns if the chains disagree or the effective sample size is small. R-hat and
+        the effective sample size cannot detect the bias of a step size that is too
+        large; `ksd` and `check` can.
 
         Parameters
         ----------
@@ -158,7 +159,7 @@ class DiagnosticsMixin:
         variance = np.einsum("d,cdj->j", weights, (draws - mean) ** 2) / len(draws)
         every = self._representative_draws(draws.shape[0] * draws.shape[1])[:, columns]
         interval = array_stats.hdi(every.astype(np.float64), prob, axis=0)
-        # Kish: draws of unequal weight count for fewer.
+        # Unequal weights reduce the effective sample size by this factor (Kish, 1965).
         spread = weights.size * np.sum(weights**2)
         axes = {"chain_axis": 0, "draw_axis": 1}
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -182,15 +183,15 @@ class DiagnosticsMixin:
         return table
 
     def to_arviz(self):
-        """Return the draws as ArviZ takes them.
+        """Return the draws in the format of ArviZ.
 
         Returns
         -------
         data : xarray.DataTree
             The variable ``theta`` of the group ``posterior`` holds all draws, with the
-            dimensions ``chain``, ``draw`` and ``parameter``; ``weight`` of the group
-            ``sample_stats`` the weights of the draws in averages, all equal unless the
-            step size varied.
+            dimensions ``chain``, ``draw`` and ``parameter``. The variable ``weight`` of
+            the group ``sample_stats`` holds the weights of the draws in averages, which
+            are equal unless the step size varied.
 
         Examples
         --------
@@ -215,7 +216,7 @@ class DiagnosticsMixin:
         )
 
     def _parameter_names(self):
-        """Return a name for each column of a draw; estimators have better ones."""
+        """Return a name for each column of a draw; estimators override this."""
         return [f"theta[{j}]" for j in range(self.samples_.shape[-1])]
 
     def _choose_parameters(self, parameters):
@@ -233,13 +234,13 @@ class DiagnosticsMixin:
         return list(parameters), np.array([column[name] for name in parameters], int)
 
     def _representative_draws(self, count):
-        """Return `count` draws or fewer, (count, dim), spread evenly over the weights.
+        """Return at most `count` draws, (count, dim), in proportion to their weights.
 
-        All of them in their order, if there are no more and their weights are equal.
+        These are all draws in order if `count` is large enough and all weights equal.
         """
         draws, weights = self._flat_draws(), self._flat_weights()
         count = min(count, len(draws))
-        # A little more than halves, so that rounding decides no tie.
+        # The small offset prevents rounding errors from breaking ties at random.
         levels = (np.arange(count) + 0.5 + 1e-6) / count
         return draws[np.searchsorted(np.cumsum(weights), levels)]
 
@@ -265,22 +266,22 @@ class DiagnosticsMixin:
             root = whitening(curvature_matrix(model, self.mode_))
             return root @ root.T
 
-        return remembered("covariance", covariance)
+        return computed_once("covariance", covariance)
 
     def check(self, *, max_draws=4000, batch_size="auto", n_jobs=None):
         """Table of checks of the draws, each with a verdict.
 
-        It tells whether the chains agree, whether they hold enough effective draws, and
-        whether means and standard deviations are those of the posterior. The latter
-        are checked by Stein identities: draws of the posterior, multiplied by the
-        gradients of its log density there, have known averages. The check sees a
-        standard deviation that is 10 % wrong in 4 chains of 1,000 draws, and needs the
-        training data, which the estimator refers to until it is saved.
+        The checks tell whether the chains agree, whether the effective sample size is
+        large enough, and whether means and standard deviations are those of the
+        posterior. The latter use Stein identities: products of draws and of gradients
+        of the log posterior have known averages. With 4 chains of 1,000 draws, a
+        standard deviation that is 10 % wrong is detected. The checks need the training
+        data, which the estimator refers to until it is pickled.
 
         Parameters
         ----------
         max_draws : int, default=4000
-            Compute gradients at so many draws at most, evenly spread.
+            Largest number of draws at which gradients are computed, evenly spread.
         batch_size : int, None or "auto", default="auto"
             Rows from which to estimate the gradient at each draw, by control variates
             where the posterior has one mode. None takes all rows. "auto" takes 1,000
@@ -292,30 +293,30 @@ class DiagnosticsMixin:
         Returns
         -------
         table : pandas.DataFrame
-            One row per check: its ``value`` for the parameter that does ``worst``, the
-            standard ``error`` of the value, the ``limit`` beyond which it is wrong, and
-            the ``verdict``. "R-hat" and "effective draws" are as in `summary`. "means"
-            are errors of posterior means, in posterior standard deviations. "sds" are
-            standard deviations over those of the posterior, whose limit is that of
-            their distance from 1; in units that are exact for a normal posterior. The
-            next rows check them in all directions together, and in the direction in
-            which the posterior is narrowest compared with its parameters, where it is
-            known.
+            One row per check: the ``value`` for the ``worst`` parameter, the standard
+            ``error`` of that value, the ``limit`` beyond which it fails, and the
+            ``verdict``. "R-hat" and "effective draws" are as in `summary`. "means" are
+            errors of posterior means in posterior standard deviations. "sds" are ratios
+            of the standard deviations of the draws to those of the posterior, exact if
+            the posterior is normal; the limit applies to their distance from 1. The
+            next rows check the standard deviations in all directions together, and in
+            the direction in which the posterior is narrowest relative to its
+            parameters, if that direction is known.
 
-            A verdict is "ok"; "unclear" if an error of twice the limit could be missed,
-            which takes more draws; or what is wrong: "chains disagree", "too few",
-            "shifted", "too wide", "too narrow". An error must be significant as well,
-            given the autocorrelation of the chains and the number of parameters. In
-            up to 4 % of good runs a check of moments fails by chance.
+            A verdict is "ok"; "unclear" if an error of twice the limit could go
+            unnoticed, so that more draws are needed; or the fault: "chains disagree",
+            "too few", "shifted", "too wide", "too narrow". A fault must also be
+            significant, given the autocorrelation of the chains and the number of
+            parameters. In up to 4 % of good runs a check of moments fails by chance.
 
         See Also
         --------
-        summary : The posterior itself.
-        ksd : Sees other errors than those of means and standard deviations.
+        summary : Posterior summaries.
+        ksd : Detects errors other than those of means and standard deviations.
 
         Notes
         -----
-        Of more than 1,024 parameters, that many evenly spread ones stand for all.
+        If there are more than 1,024 parameters, 1,024 evenly spread ones are checked.
 
         Examples
         --------
@@ -372,8 +373,8 @@ class DiagnosticsMixin:
         model = getattr(self, "_model", None)
         if model is None:
             raise ValueError(
-                "check() needs the training data, which a saved or copied estimator "
-                "does not carry; call it before, or fit again"
+                "check() needs the training data, which a pickled or copied estimator "
+                "does not contain; call it before pickling, or fit again"
             )
         if batch_size is not None:
             check_auto("batch_size", batch_size, check_integer, at_least=1)
@@ -388,7 +389,7 @@ class DiagnosticsMixin:
         if draws.shape[1] < MIN_DRAWS:
             raise ValueError(
                 f"check() needs {MIN_DRAWS} draws of each chain and has "
-                f"{draws.shape[1]}; raise n_draws, or max_draws={max_draws}"
+                f"{draws.shape[1]}; increase n_draws, or max_draws={max_draws}"
             )
         weights = np.asarray(self.draw_weights_)[::step]
         scores = posterior_scores(
@@ -401,14 +402,14 @@ class DiagnosticsMixin:
 
 
 def check_probability(prob, name="prob"):
-    """Raise an error unless `prob` is the probability of an interval."""
+    """Raise an error unless `prob` is strictly between 0 and 1."""
     check_number(name, prob, above=0)
     if prob >= 1:
         raise ValueError(f"{name}={shown(prob)} is not allowed; it must be less than 1")
 
 
 def warn_of_convergence(names, ess, rhat):
-    """Warn if the chains disagree or hold few effective draws."""
+    """Warn if the chains disagree or the effective sample size is small."""
     signs = []
     worst = int(np.argmax(np.where(np.isnan(rhat), np.inf, rhat)))
     if not rhat[worst] <= MAX_RHAT:
@@ -418,10 +419,10 @@ def warn_of_convergence(names, ess, rhat):
         signs.append(f"there are {ess[fewest]:.0f} effective draws of {names[fewest]}")
     if signs:
         warn_user(
-            f"The chains have not converged: {', and '.join(signs)}. Raise n_draws or "
-            "thin. R-hat and the effective sample size cannot see the bias of a step "
-            "size that is too large; ksd() can, and so can a comparison with half the "
-            "step size.",
+            f"The chains have not converged: {', and '.join(signs)}. Increase n_draws "
+            "or thin. R-hat and the effective sample size cannot detect the bias of a "
+            "step size that is too large; use ksd(), or compare with half the step "
+            "size.",
             ConvergenceWarning,
         )
 
@@ -434,23 +435,23 @@ def warn_of_mixing(mixing, n_chains):
     if mixing.ess is not None:
         signs.append(f"there are {mixing.ess:.0f} effective draws of some parameter")
     warn_user(
-        f"The draws should not be used: {' and '.join(signs)}. Raise burn_in and thin, "
-        "or n_draws; summary() shows which parameters are concerned.",
+        f"The draws should not be used: {' and '.join(signs)}. Increase burn_in and "
+        "thin, or n_draws; summary() shows which parameters are affected.",
         ConvergenceWarning,
     )
 
 
 def warn_of_step(step_size, limit):
-    """Warn of a step above the limit of stability.
+    """Warn of a step size above the limit of stability.
 
-    Where the gradient is bounded, as that of logistic regression is, the chains need
-    not run away, and nothing else would tell.
+    If the gradient is bounded, as in logistic regression, such chains need not diverge,
+    and no other diagnostic of `fit` would detect the problem.
     """
     warn_user(
-        f"step_size={step_size:.3g} is above the largest stable one, {limit:.3g} for "
-        "the curvature at the mode. Chains that do not run away are not those of the "
-        "posterior all the same: their draws can be many times too wide. Use step_size="
-        f'{limit / 4:.2g} or less, or step_size="auto".',
+        f"step_size={step_size:.3g} is above the largest stable step size, "
+        f"{limit:.3g} for the curvature at the mode. Even chains that do not diverge "
+        "then miss the posterior: their draws can be many times too wide. Use "
+        f'step_size={limit / 4:.2g} or less, or step_size="auto".',
         ConvergenceWarning,
     )
 
@@ -458,7 +459,7 @@ def warn_of_step(step_size, limit):
 def smallest_ess(draws):
     """Return the smallest effective sample size of any parameter; NaN without ArviZ.
 
-    Of many parameters, `MAX_ESS_PARAMETERS` evenly spread ones stand for all.
+    If there are many parameters, it is that of `MAX_ESS_PARAMETERS` evenly spread ones.
     """
     try:
         from arviz_stats.base import array_stats
@@ -471,9 +472,10 @@ def smallest_ess(draws):
 
 
 def last_step(estimator):
-    """Return an estimator, or the last step of a pipeline, and its parameters' prefix.
+    """Return the estimator at the end of a pipeline, and the prefix of its parameters.
 
-    Raises a TypeError if it does not sample.
+    An estimator that is not a pipeline is returned itself, with an empty prefix. Raises
+    a TypeError if the estimator does not sample.
     """
     prefix = ""
     while isinstance(estimator, Pipeline):

@@ -42,7 +42,7 @@ def _constructor_parameters(cls):
 
 
 def _sections(doc):
-    """Return the text of each section by its title; "" is the head."""
+    """Return the text of each section by its title; "" is the text before them."""
     lines, found, title = doc.splitlines(), {"": []}, ""
     for line, below in zip(lines, [*lines[1:], ""], strict=True):
         if line in ORDER and line and below == "-" * len(line):
@@ -54,20 +54,20 @@ def _sections(doc):
 
 
 def _entries(text):
-    """Return the entries of a section by name; one that has several names, by each."""
-    entries, block = {}, []
+    """Return the entries of a section by name; an entry may have several names."""
+    entries, lines = {}, []
     for line in [*text.splitlines(), None]:
-        if block and (line is None or (line and not line.startswith(" "))):
-            names = block[0].split(" : ")[0].replace("`", "").split(", ")
-            entries.update(dict.fromkeys(names, "\n".join(block).rstrip()))
-            block = []
-        if line is not None and (line or block):
-            block.append(line)
+        if lines and (line is None or (line and not line.startswith(" "))):
+            names = lines[0].split(" : ")[0].replace("`", "").split(", ")
+            entries.update(dict.fromkeys(names, "\n".join(lines).rstrip()))
+            lines = []
+        if line is not None and (line or lines):
+            lines.append(line)
     return entries
 
 
 def _with_default(entry, parameter):
-    """Return an entry whose first line tells the default of the signature."""
+    """Return an entry with the default of the signature in its first line."""
     head, _, body = entry.partition("\n")
     if "default=" not in head and parameter.default is not parameter.empty:
         default = parameter.default

@@ -1,7 +1,8 @@
-"""Files of draws from anywhere: every claim is checked before memory is given to it.
+"""Reading of files of draws from untrusted sources.
 
-`save_draws` stores its members without compression, so that none can be larger than the
-file itself; others are refused. A fault is a ValueError, or another of `DAMAGE`.
+Every size that a file states is checked before memory is allocated. `save_draws` stores
+the members of the archive without compression, so that none can be larger than the file
+itself; compressed members are refused. A faulty file raises one of the errors `DAMAGE`.
 """
 
 import json
@@ -14,15 +15,15 @@ import numpy as np
 from skbayes_sg.inference.draw_files import read_header
 
 META = "meta.json"
-META_BYTES = 2**20  # of meta data, and for each parameter
+META_BYTES = 2**20  # largest size of the metadata, to which each parameter adds
 NAME_BYTES = 2**10
 DAMAGE = (
     zipfile.BadZipFile,
     EOFError,
-    OSError,  # a member that lies outside
+    OSError,  # a member that lies outside the file
     KeyError,  # no such member
     ValueError,
-    RuntimeError,  # an encrypted member, JSON nested without end
+    RuntimeError,  # an encrypted member, or JSON that is nested too deeply
 )
 FIELDS = {
     "package": str,
@@ -36,7 +37,7 @@ FIELDS = {
 
 
 def read_meta(archive, dim):
-    """Return the meta data of draws of `dim` parameters; all fields are there."""
+    """Return the metadata of draws of `dim` parameters, with all of `FIELDS`."""
     file = _member(archive, META)
     limit = META_BYTES + NAME_BYTES * dim
     if _size(archive, META) > limit:
@@ -44,7 +45,7 @@ def read_meta(archive, dim):
     with file:
         meta = json.loads(file.read(), parse_constant=_refuse)
     if not isinstance(meta, dict) or meta.get("package") != "skbayes_sg":
-        raise ValueError(f"{META} is not of skbayes_sg")
+        raise ValueError(f"{META} was not written by skbayes_sg")
     for name, kind in FIELDS.items():
         if type(meta.get(name)) is not kind:
             raise ValueError(f"{name} in {META} is not of type {kind.__name__}")
@@ -111,7 +112,7 @@ def _size(archive, name):
 
 
 def _member(archive, name):
-    """Open a member that is stored as it is, and lies within the file."""
+    """Open a member after checking that it is uncompressed and within the file."""
     info = archive.getinfo(name)
     if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
         raise ValueError(f"{name} is compressed, which save_draws does not do")

@@ -1,4 +1,4 @@
-"""The skeleton of every estimator whose parameters are posterior draws."""
+"""The base class of all estimators whose parameters are posterior draws."""
 
 import contextlib
 
@@ -15,7 +15,7 @@ from skbayes_sg.base._diagnostics import (
 from skbayes_sg.base._docstrings import inherit_docstring
 from skbayes_sg.base._saving import VersionedMixin
 from skbayes_sg.inference.exploration import Settings, for_diagnostics
-from skbayes_sg.inference.fitting import Job, fit_chains, is_shared
+from skbayes_sg.inference.fitting import Job, fit_chains, inside_search
 from skbayes_sg.inference.moments import Moments
 from skbayes_sg.inference.monitoring import look_at
 from skbayes_sg.inference.progress import Bar
@@ -39,14 +39,14 @@ PRECONDITIONERS = ("auto", "dense", "diagonal", "none")
 
 
 class _NoDraws:
-    """What is found in place of `samples_` where an estimator has none."""
+    """Descriptor that explains a missing `samples_`."""
 
     def __get__(self, estimator, owner=None):
         if estimator is not None and "moments_" in vars(estimator):
             raise AttributeError(
-                f"{owner.__name__} has no samples_, and nothing that needs them: "
-                'keep="moments" and keep="variances" keep no draws. Fit it with '
-                'keep="draws"'
+                f"{owner.__name__} has no samples_, nor methods that need them, "
+                'because keep="moments" and keep="variances" keep no draws. Fit it '
+                'with keep="draws"'
             )
         raise AttributeError(f"{owner.__name__!r} object has no attribute 'samples_'")
 
@@ -56,21 +56,22 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
 
     A subclass lists its parameters in its own constructor. Its `fit` validates the
     data, builds a model, calls `_sample_posterior` and sets its own attributes.
-    `_default_sampler` is what ``sampler=None`` means; `_sampler_kinds` limits the
-    samplers that the class takes, None for any.
+    `_default_sampler` is the sampler of ``sampler=None``. `_sampler_kinds` lists the
+    types of samplers that the class accepts; None accepts any.
 
     Parameters
     ----------
     step_size : float or "auto"
-        Step size h: a step drifts by h/2 and adds noise of variance h, in the units of
-        the preconditioner. `fit` warns of one above the limit of stability.
+        Step size h: a step moves by h/2 times the gradient and adds noise of variance
+        h, in the units of the preconditioner. `fit` warns if it is above the limit of
+        stability.
     gradient : str or gradient estimator
         One of `skbayes_sg.kernels.gradients.GRADIENTS`, for instance "full",
         "minibatch" or "cv".
     batch_size : int or "auto"
         Rows per gradient estimate.
     preconditioner : {"auto", "dense", "diagonal", "none"}
-        Coordinates of the sampler.
+        Coordinates in which the sampler moves.
     n_draws : int
         Draws kept of each chain.
     burn_in : int or "auto"
@@ -80,37 +81,38 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
     n_chains : int
         Independent chains.
     schedule : {"constant", "polynomial", "cyclical"}
-        How the step size changes with the iterations; averages weigh draws by it.
+        How the step size changes with the iterations. Averages weight each draw by its
+        step size.
     temperature : float
         Temperature T of the likelihood, which is raised to the power of 1 / T; the
         prior is not.
     noise_correction : bool
-        Inject less noise, by the amount that the minibatches add, which is estimated
-        while the chains run.
+        Reduce the injected noise by the variance that the minibatches add, which is
+        estimated while the chains run.
     sampler : str, sampler or None
-        One of `skbayes_sg.kernels.samplers.SAMPLERS`; None is the class's own.
+        One of `skbayes_sg.kernels.samplers.SAMPLERS`; None is the default of the class.
     dtype : {"float32", "float64"}
         Type of the parameters and of all computations.
     storage : path or None
-        Folder for memory-mapped draws, where they are too many for memory.
+        Folder for memory-mapped draws, if there are too many for memory.
     storage_dtype : {"float16", "float32", "float64"} or None
         Type in which draws are kept; None is that of the computations.
     keep : {"draws", "moments", "variances"}
-        What is kept of the draws. With "moments" none of them: their mean and
-        covariance are computed while the chains run, in memory that does not depend on
-        `n_draws`, and predictions average over the Gaussian with these. "variances"
-        does the same without correlations, for many parameters. What needs draws,
-        `samples_`, `summary`, `ksd` and the like, is then an error.
+        What is kept of the draws. "moments" keeps no draws: their mean and covariance
+        are computed while the chains run, in memory that does not depend on `n_draws`,
+        and predictions average over the Gaussian with these moments. "variances" does
+        the same without correlations, for many parameters. In both cases `samples_` and
+        the methods that need draws, such as `summary` and `ksd`, raise an error.
     warm_start : bool
-        Continue from where the chains of the last fit ended: with the same data and
-        settings as if they had not stopped, with others from their last draws. An
-        interrupted fit then keeps the draws made so far.
+        Continue from where the chains of the last fit ended. With the same data and
+        settings, the chains continue as if they had not stopped; otherwise they start
+        at the last draws. An interrupted fit then keeps the draws made so far.
     checkpoint : path or None
         Folder to which the chains are written every few seconds. After a crash, the
         same fit continues from there and ends with the same draws; it needs an integer
         `random_state`.
     n_jobs : int or None
-        Number of chains that run at a time. The draws do not depend on it.
+        Number of chains that run at the same time. The draws do not depend on it.
     random_state : int, RandomState instance or None
         Seed of the chains.
     verbose : int
@@ -130,12 +132,12 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X has string column names.
+        Names of the features, if X has string column names.
     """
 
     _default_sampler = "sgld-lm"
     _sampler_kinds = None
-    # Of classes that do not take these parameters:
+    # Defaults for classes whose constructors do not have these parameters.
     checkpoint = storage_dtype = None
     keep = "draws"
     samples_ = _NoDraws()
@@ -148,7 +150,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         return hasattr(self, "samples_") or hasattr(self, "moments_")
 
     def __getstate__(self):
-        # The model refers to the training data, which a saved estimator does not carry.
+        # The model refers to the training data, which pickles do not include.
         state = dict(super().__getstate__())
         state.pop("_model", None)
         fit = state.pop("_fit", None)
@@ -193,7 +195,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
 
     @contextlib.contextmanager
     def _job(self, sampler):
-        """Let callbacks and whoever watches know of a fit while it runs."""
+        """Yield the job of a fit, with its progress bar and callbacks."""
         bar = Bar(bool(self.verbose))
         with bar, FitTasks(self) as tasks, announced(self.verbose):
             yield Job(sampler, self._settings, self._entropy(), tasks, bar)
@@ -231,15 +233,16 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
 
     def _warn_of_unstable_steps(self, fit):
         # A search detects instability itself.
-        if self.step_size != "auto" and not is_shared() and fit.has_unstable_steps:
+        if self.step_size != "auto" and not inside_search() and fit.has_unstable_steps:
             warn_of_step(self.step_size, fit.found.step_limit)
 
     def _warn_of_mixing(self, fit):
         """Warn if automatic settings have led to draws that should not be used.
 
-        Whoever sets step size or thinning decides how far draws depend on one another.
+        Users who set the step size or the thinning themselves are not warned, because
+        both determine the autocorrelation of the draws.
         """
-        if is_shared() or fit.interrupt is not None or self.keep != "draws":
+        if inside_search() or fit.interrupt is not None or self.keep != "draws":
             return
         if self.step_size != "auto" or self.thin != "auto":
             return
@@ -279,7 +282,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
 
 
 def likelihood_weights(weights, temperature, n, factor=1.0):
-    """Return the factor of each row's log-likelihood, empty where all are 1.
+    """Return the factor of each row's log-likelihood; empty if all are 1.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Files: versions in pickles, and draws saved without pickle."""
+"""Files of estimators: versions in pickles, and draws saved without pickle."""
 
 import contextlib
 import json
@@ -24,14 +24,14 @@ from skbayes_sg.base._reading import (
     shape_of,
 )
 
-# Of pickles and of files of draws. Raise it when what they hold changes its meaning,
-# and add a file of the old format to tests/files.
+# The format of pickles and of files of draws. Increase it when the meaning of their
+# contents changes, and add a file of the old format to tests/files.
 FORMAT = 1
 VERSIONS = ("_skbayes_sg_version", "_skbayes_sg_format")
 
 
 class VersionedMixin:
-    """Pickles of an estimator say which version of the package wrote them."""
+    """Store the version of the package in pickles, and check it on loading."""
 
     def __getstate__(self):
         state = dict(super().__getstate__())
@@ -68,8 +68,8 @@ class SavedDraws(NamedTuple):
     estimator : str
         Name of the estimator's class.
     params : dict
-        Its parameters, for reading: numbers, strings, lists and dicts. What JSON has no
-        word for is the string that Python prints of it.
+        Its parameters as numbers, strings, lists and dicts. Values that JSON cannot
+        represent are stored as the string that `repr` returns.
     settings : dict
         Numbers that were learned, such as `step_size_` and `n_iter_`.
     version : str
@@ -81,7 +81,7 @@ class SavedDraws(NamedTuple):
     --------
     >>> from skbayes_sg import load_draws, save_draws
     >>> load_draws.__doc__.splitlines()[0]
-    'Read what `save_draws` wrote; nothing is unpickled.'
+    'Read a file that `save_draws` wrote, without unpickling anything.'
     """
 
     samples: np.ndarray
@@ -95,18 +95,18 @@ class SavedDraws(NamedTuple):
 
 
 def save_draws(estimator, path):
-    """Write the draws of a fitted estimator to a file that any NumPy can read.
+    """Write the draws of a fitted estimator to a file that NumPy can read.
 
-    The file is a ``.npz``: the arrays ``samples`` and ``weights``, which
-    :func:`numpy.load` reads, beside ``meta.json``. It takes its place at `path` when it
-    is whole; until then an older file stays there.
+    The file is a ``.npz`` archive of the arrays ``samples`` and ``weights``, which
+    :func:`numpy.load` reads, and of ``meta.json``. An existing file at `path` is
+    replaced only when the new one is complete.
 
     Parameters
     ----------
     estimator : estimator
         A fitted estimator of this package.
     path : path
-        Name of the file, by custom with the ending ``.npz``.
+        Name of the file, which usually ends in ``.npz``.
 
     See Also
     --------
@@ -160,7 +160,7 @@ def save_draws(estimator, path):
 
 
 def load_draws(path):
-    """Read what `save_draws` wrote; nothing is unpickled.
+    """Read a file that `save_draws` wrote, without unpickling anything.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def load_draws(path):
     Returns
     -------
     saved : SavedDraws
-        The draws, and what is known of them: see :class:`SavedDraws`.
+        The draws and their description.
 
     See Also
     --------
@@ -190,7 +190,7 @@ def load_draws(path):
     np.True_
     """
     path = os.fspath(path)
-    with open(path, "rb") as file:  # an error of its own if there is none
+    with open(path, "rb") as file:  # raises FileNotFoundError if there is none
         try:
             archive = zipfile.ZipFile(file)
             _, n_draws, dim = shape_of(archive)
@@ -204,8 +204,8 @@ def load_draws(path):
                 )
         except DAMAGE as error:
             raise ValueError(
-                f"path={path!r} is not a whole file of draws ({error}); give one that "
-                "save_draws wrote, or save the draws again"
+                f"path={path!r} is not a complete file of draws ({error}); use a file "
+                "that save_draws wrote, or save the draws again"
             ) from error
     raise ValueError(
         f"path={path!r} has format {meta['format']}, written by version "
@@ -216,7 +216,7 @@ def load_draws(path):
 
 @contextlib.contextmanager
 def _replacing(path):
-    """Open a temporary file that takes its place at `path` if the body succeeds."""
+    """Open a temporary file that replaces the one at `path` if the body succeeds."""
     temporary = f"{os.fspath(path)}.{uuid.uuid4().hex}.tmp"
     try:
         with open(temporary, "x+b") as file:
@@ -228,7 +228,7 @@ def _replacing(path):
 
 
 def _readable(value):
-    """Return `value` in the words of JSON, as a string where there are none."""
+    """Return `value` converted to JSON types, as a string if it has none."""
     if isinstance(value, dict):
         return {str(key): _readable(item) for key, item in value.items()}
     if hasattr(value, "_fields"):

@@ -1,10 +1,10 @@
-"""Chains that see one batch of the data at a time: `partial_fit` of all estimators.
+"""`partial_fit` of all estimators: chains that are given one batch of data at a time.
 
-The contract, the same for every family: the rows of a call stand for all rows seen so
-far, or for `total_samples` rows, and their likelihood is scaled up to that number. Each
-call makes `thin` iterations of each chain with these rows as the minibatch, and keeps
-one draw. `samples_` holds the draws of the last `n_draws` calls. The first call
-explores the posterior, and so does one at which the number of rows has doubled.
+All estimators follow the same contract. The likelihood of the rows of a call is scaled
+up to the number of rows seen so far, or to `total_samples` rows. Each call makes `thin`
+iterations of each chain with these rows as the minibatch, and keeps one draw.
+`samples_` holds the draws of the last `n_draws` calls. The posterior is explored in the
+first call, and again whenever the number of rows has doubled.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from skbayes_sg.utils._validation import check_integer
 
 
 def takes_batches(estimator):
-    """Whether the sampler takes a part of the rows; Metropolis samplers do not."""
+    """Whether the sampler accepts gradients of batches; Metropolis samplers do not."""
     sampler = estimator.sampler
     if isinstance(sampler, str):
         sampler = SAMPLERS[sampler]() if sampler in SAMPLERS else None
@@ -27,16 +27,16 @@ class StreamingMixin:
     """Estimators with a `partial_fit`."""
 
     def _rows_of_batch(self, n, total_samples):
-        """Return the rows seen with this batch, and those for which it stands."""
+        """Return the number of rows seen so far, and the number to scale up to."""
         if self.keep != "draws":
             raise ValueError(
-                f"keep={self.keep!r} is not for partial_fit, which holds the draws of "
-                'its last n_draws calls; use keep="draws"'
+                f"keep={self.keep!r} is not supported by partial_fit, which keeps the "
+                'draws of its last n_draws calls; use keep="draws"'
             )
         if self.noise_correction:
             raise ValueError(
-                "noise_correction=True is not for partial_fit, which sees each batch "
-                "once; use fit, or noise_correction=False"
+                "noise_correction=True is not supported by partial_fit, which uses "
+                "each batch once; use fit, or noise_correction=False"
             )
         if total_samples is not None:
             check_integer("total_samples", total_samples, at_least=1)
@@ -44,7 +44,7 @@ class StreamingMixin:
         return seen, max(n, seen if total_samples is None else total_samples)
 
     def _sample_batch(self, model, sampler, total):
-        """Advance the chains on a batch that stands for `total` rows."""
+        """Advance the chains on a batch whose likelihood is scaled to `total` rows."""
         last, start = vars(self).get("_fit"), None
         if last is not None and last.total is None:
             last = None

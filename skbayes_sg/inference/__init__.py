@@ -1,1 +1,1 @@
-"""Inference: chains, modes, step sizes and diagnostics, without scikit-learn."""
+"""Chains, posterior modes, step sizes and diagnostics, without scikit-learn."""

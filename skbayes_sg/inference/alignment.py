@@ -1,8 +1,9 @@
-"""Labels of components that mean the same in all draws of all chains.
+"""Alignment of the components of a mixture across all draws of all chains.
 
-The posterior of a mixture does not change where its components change places, so every
-chain numbers them in its own way. Two components are compared by the Hellinger affinity
-of what they are about, sum_w sqrt(p_w q_w): one for equal laws, zero for disjoint ones.
+The posterior of a mixture does not change if its components are permuted, so every
+chain labels them in its own order (label switching). Two components are compared by the
+Hellinger affinity of their distributions, sum_w sqrt(p_w q_w), which is one for equal
+and zero for disjoint distributions.
 """
 
 from typing import NamedTuple
@@ -10,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-ROUNDS = 2  # with the mean of what was aligned before as the next reference
+ROUNDS = 2  # repetitions, each with the mean of the aligned draws as the reference
 
 
 class Alignment(NamedTuple):
-    """How components of each draw are called."""
+    """The label of each component of each draw."""
 
-    order: np.ndarray  # (n, K): the component of draw i that is called k
-    affinity: np.ndarray  # (n, K) of that component and the reference
+    order: np.ndarray  # (n, K): the component of draw i that gets the label k
+    affinity: np.ndarray  # (n, K) of that component with the reference's
 
 
 def hellinger_affinity(p, q):
@@ -26,7 +27,7 @@ def hellinger_affinity(p, q):
     Parameters
     ----------
     p, q : ndarray of shape (K, W)
-        Rows are laws; they need not sum to one.
+        Rows are distributions; they need not sum to one.
 
     Returns
     -------
@@ -55,10 +56,10 @@ def align(laws, reference=None):
     Parameters
     ----------
     laws : sequence of n ndarrays of shape (K, W)
-        What the components of each draw are about, as laws up to their sums.
+        The distributions of the components of each draw; rows need not sum to one.
     reference : ndarray of shape (K, W), default=None
-        What the labels are to mean. None: the first draw, then twice the mean of the
-        draws that were aligned with the last reference.
+        The distributions that define the labels. None starts with the first draw and
+        then twice uses the mean of the draws aligned so far.
 
     Returns
     -------

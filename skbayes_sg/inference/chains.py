@@ -1,4 +1,4 @@
-"""Draws from a posterior, by any number of chains."""
+"""`sample`: draws from a posterior by one or more chains."""
 
 import os
 import warnings
@@ -26,22 +26,22 @@ from skbayes_sg.kernels.protocol.model import n_parameters, n_recorded, paramete
 
 
 class SampleInfo(NamedTuple):
-    """What `sample` has to tell beside the draws.
+    """What `sample` returns in addition to the draws.
 
     Attributes
     ----------
     step_sizes : ndarray of shape (n_draws,)
-        The step size at each recorded draw; weights for averages where steps vary.
-        Empty where no draws are kept.
+        The step size at each recorded draw, which weights it in averages if step sizes
+        vary. Empty if no draws are kept.
     gradient_variance : ndarray of shape (n_chains, n_parameters)
         Variance of the estimated gradient in the sampler's coordinates, measured during
-        burn-in; NaN where nothing was measured.
+        burn-in; NaN if it was not measured.
     stats : list of dict
-        What each chain's sampler reports, acceptance rates for instance.
+        Statistics of each chain's sampler, for instance its acceptance rate.
     n_iter : int
-        Iterations of each chain, burn-in included, since it began.
+        Iterations of each chain since its start, including burn-in.
     chains : list of dict or None
-        Where each chain ended, for `resume`; None where the run was interrupted.
+        The final state of each chain, for `resume`; None if the run was interrupted.
     """
 
     step_sizes: np.ndarray
@@ -52,7 +52,7 @@ class SampleInfo(NamedTuple):
 
 
 class InterruptedRun(KeyboardInterrupt):
-    """An interrupt, with the draws and the info of what all chains had done."""
+    """A KeyboardInterrupt that carries the draws made so far and their `SampleInfo`."""
 
     def __init__(self, draws, info):
         super().__init__()
@@ -106,51 +106,52 @@ def sample(
     temperature : float, default=1.0
         Sample p(theta | data)^(1 / temperature).
     noise_correction : bool, default=False
-        Estimate the variance of the gradient while running, and inject that much less
-        noise.
+        Estimate the variance of the gradient while the chains run, and reduce the
+        injected noise by it.
     scale : ndarray of shape (n_parameters,), optional
-        Rough posterior sds of the parameters; a chain that goes a hundred of them
-        astray is stopped. By default from the curvature at the start, where the model
-        knows it.
+        Rough posterior standard deviations of the parameters. A chain that moves more
+        than 100 standard deviations away is stopped. By default they are computed from
+        the curvature at the start, if the model implements it.
     step_limit : float, optional
         Largest stable step size, if known, for the message of `DivergenceError`.
     storage : path, optional
         Folder for memory-mapped draws, in a new file ``draws.npy``, ``draws-1.npy`` and
-        so on; they are held in memory by default.
+        so on. By default draws are held in memory.
     checkpoint : path, optional
-        Folder to which draws and chains are written every few seconds, in a sub-folder
-        for the model and its data. The same call with a folder that is there goes on
-        where a killed run ended, bit by bit; one with other settings, start, seed or
-        version is refused, and so are damaged files. Needs a `random_state`.
+        Folder to which draws and chains are written every few seconds, in a subfolder
+        for the model and its data. Repeating the same call after a crash continues from
+        there and gives identical draws. A folder that was written with other settings,
+        start, seed or version is refused, and so are damaged files. Needs a
+        `random_state`.
     resume : list of dict, optional
         ``info.chains`` of an earlier call with the same components, step size and
-        coordinates: its chains go on, without burn-in, as if they had not stopped.
+        coordinates. Its chains continue, without burn-in, as if they had not stopped.
     storage_dtype : dtype, optional
-        Type in which draws are kept, float16 for instance; the model's by default.
+        Type in which draws are stored, for instance float16; the model's by default.
     keep : {"draws", "moments", "variances"}, default="draws"
-        What comes of the draws. With "moments" none is kept, and their mean and
-        covariance are returned; with "variances" the diagonal of that alone.
+        What is kept of the draws. "moments" keeps no draws and returns their mean and
+        covariance; "variances" returns only the diagonal of the covariance.
     n_jobs : int, optional
-        Chains at a time, as threads; those of one thread take turns. The draws do not
+        Number of threads. Chains that share a thread take turns. The draws do not
         depend on it.
     random_state : int, SeedSequence or None
-        Seed; every chain gets a stream of its own.
+        Seed; every chain gets its own random stream.
     progress : bool or Bar, default=False
-        Show a progress bar, with step size and log posterior (from a part of the rows);
-        or go on with one that is shown, for several runs.
+        Whether to show a progress bar with the step size and the log posterior
+        (estimated from some of the rows), or an existing bar to continue.
     callback : callable, optional
-        Called as ``callback(done, total)`` with the iterations of all chains, from time
-        to time and from any of their threads, one at a time. A true answer ends the run
-        with the draws made so far, at least one of each chain.
+        Called from time to time as ``callback(done, total)`` with the iterations of all
+        chains, from any of their threads but never from two at once. If it returns
+        True, the run ends with the draws made so far, at least one of each chain.
     return_info : bool, default=False
         Also return a `SampleInfo`.
 
     Returns
     -------
     draws : ndarray of shape (n_chains, n_draws, dim) or Moments
-        Draws of the model's parameters, or what `keep` says. `Moments` is a tuple of
-        ``n_draws``, ``mean`` (n_chains, dim) and ``covariance`` (n_chains, dim, dim) or
-        (n_chains, dim); its method ``pooled()`` joins the chains.
+        Draws of the model's parameters, or their moments, see `keep`. `Moments` is a
+        tuple of ``n_draws``, ``mean`` (n_chains, dim) and ``covariance`` (n_chains,
+        dim, dim) or (n_chains, dim); its method ``pooled()`` combines the chains.
     info : SampleInfo
         Only with ``return_info=True``.
 
@@ -167,7 +168,7 @@ def sample(
     >>> draws.shape
     (1, 1000, 2)
 
-    Where draws would not fit into memory, their moments do:
+    If the draws do not fit into memory, keep only their moments:
 
     >>> moments = sample(
     ...     model, SGLD(), Minibatch(10), step_size=0.1, random_state=0, keep="moments"
@@ -218,13 +219,13 @@ def sample(
         else:
             kept = allocate_draws(model, n_chains, n_stored, storage, dtype)
         draws = kept.mapped() if in_file(kept) else kept
-        # A worker on another machine may see the folder of a checkpoint alone.
+        # Workers on other machines may only have access to the checkpoint's folder.
         by_path = checkpoint is not None or (in_file(kept) and shares_memory())
         places = [kept] * n_chains if by_path else draws
-        own = list(zip(positions, seeds, places, strict=True))
+        inputs = list(zip(positions, seeds, places, strict=True))
         bar = Progress(total, shown, callback)
         try:
-            results = run_chains(plan, own, n_jobs, control, bar)
+            results = run_chains(plan, inputs, n_jobs, control, bar)
         except BaseException as error:
             control.cancel()
             if isinstance(error, KeyboardInterrupt):
@@ -232,10 +233,10 @@ def sample(
                 raise InterruptedRun(draws, info) from error
             raise
     if by_path:
-        draws = kept.mapped()  # an error if another process has cut the file short
+        draws = kept.mapped()  # raises an error if another process truncated the file
     for c, result in enumerate(results):
         if not by_path and not np.may_share_memory(result.draws, draws[c]):
-            draws[c] = result.draws  # it ran in another process
+            draws[c] = result.draws  # the chain ran in another process
     variances = np.array([result.variance for result in results])
     if noise_correction:
         _check_correction(plan, variances)
@@ -257,7 +258,7 @@ def sample(
 
 
 def _partial(plan, draws, t):
-    """Return draws and info of what all chains have done, t iterations at the least."""
+    """Return draws and info of an interrupted run; t is its slowest chain's count."""
     kept = plan.n_kept(t)
     shape = len(draws), n_parameters(plan.model)
     info = SampleInfo(
@@ -271,7 +272,7 @@ def _partial(plan, draws, t):
 
 
 def _checkpoint(plan, folder, random_state, *settings):
-    """Return the checkpoint of a run, known by all that its draws depend on."""
+    """Return the checkpoint of a run, identified by all that its draws depend on."""
     if random_state is None:
         raise ValueError(
             "checkpoint needs a random_state: a resumed run must draw the same numbers"
@@ -283,9 +284,9 @@ def _checkpoint(plan, folder, random_state, *settings):
 
 
 def seed_sequence(random_state):
-    """Return the one `SeedSequence` from which all streams of a run come."""
+    """Return the `SeedSequence` from which all random streams of a run are spawned."""
     if isinstance(random_state, np.random.SeedSequence):
-        # A fresh copy: spawning changes the object, and equal seeds give equal draws.
+        # Spawning changes the object; a copy gives equal draws for equal seeds.
         return np.random.SeedSequence(
             random_state.entropy, spawn_key=random_state.spawn_key
         )
@@ -293,14 +294,14 @@ def seed_sequence(random_state):
 
 
 def _check_correction(plan, variances):
-    """Say so where the gradients are noisier than the noise they are to replace."""
+    """Warn if gradients add more noise to a step than the sampler injects."""
     ratio = 0.25 * plan.schedule.step_size * variances.mean(axis=0)
     if (ratio > 1.0).any():
         warnings.warn(
-            f"noise_correction cannot take off all gradient noise: in {sum(ratio > 1)} "
-            f"of {ratio.size} coordinates it is up to {ratio.max():.1f} times what is "
-            "injected, so variances stay inflated; use a smaller step_size or larger "
-            "minibatches",
+            "noise_correction cannot remove all gradient noise: in "
+            f"{sum(ratio > 1)} of {ratio.size} coordinates its variance is up to "
+            f"{ratio.max():.1f} times the injected one, so posterior variances stay "
+            "inflated; use a smaller step_size or larger minibatches",
             RuntimeWarning,
             stacklevel=3,
         )

@@ -1,8 +1,9 @@
-"""Files of chains that a killed run leaves whole, and that no other run takes over.
+"""Checkpoints: files from which a killed run can be continued.
 
-A snapshot is written beside the old one and takes its place in one step, so at every
-moment one of the two is there in full. It has checksums of the draws made so far, which
-are on the disk before it is.
+A new snapshot of a chain is written beside the old one and replaces it atomically, so
+that one complete snapshot always exists. It contains checksums of the draws made so
+far, which are written to the disk before the snapshot. A folder that belongs to another
+run is refused.
 """
 
 import contextlib
@@ -27,7 +28,7 @@ from skbayes_sg.kernels.protocol.model import n_rows
 
 try:
     import fcntl
-except ImportError:  # not on Windows
+except ImportError:  # Windows does not have it
     fcntl = None
 
 FORMAT = 2  # of the files
@@ -37,28 +38,28 @@ _DAMAGE = (
     lzma.LZMAError,
     EOFError,
     OSError,
-    KeyError,  # no such member
-    ValueError,  # no array, or one that only pickle could read
-    TypeError,  # one array in place of several
-    RuntimeError,  # an encrypted member, an unknown compression
+    KeyError,  # a missing member
+    ValueError,  # a member that is not an array, or that needs pickle
+    TypeError,  # a single array instead of an archive
+    RuntimeError,  # an encrypted member or an unknown compression
 )
 
 
 class Checkpoint:
-    """The files of one run: draws, and a snapshot of each chain.
+    """The files of one run: its draws, and a snapshot of each chain.
 
-    They are in a sub-folder for the data, so that the folds of a cross-validation, each
-    of which has data of its own, share a folder. Another run on the same data is
-    refused: it may be a mistake, and would cost what the first has drawn.
+    They are in a subfolder for the data, so that the folds of a cross-validation, which
+    have different data, can share a folder. A different run on the same data is
+    refused: it may be a mistake, and would overwrite the draws of the first.
 
     Parameters
     ----------
     folder : path
-        The folder that was asked for.
+        The folder given by the user.
     model : NamedTuple
         The model, with its data.
     *settings
-        All else that the draws depend on.
+        Everything else that the draws depend on.
     """
 
     def __init__(self, folder, model, *settings):
@@ -68,11 +69,11 @@ class Checkpoint:
         self.head = {"format": FORMAT, "run": run}
         self.draws = os.path.join(self.folder, "draws.npy")
         self._owner = os.path.join(self.folder, "run.json")
-        self._sealed = {}  # by chain: (stop, checksum) of each part of its draws
+        self._checksums = {}  # by chain: (stop, checksum) of each part of its draws
 
     @contextlib.contextmanager
     def lock(self):
-        """Keep other processes, and other threads, out of the folder."""
+        """Lock the folder against other processes and threads."""
         os.makedirs(self.folder, exist_ok=True)
         with open(os.path.join(self.folder, "lock"), "ab") as file:
             try:
@@ -87,47 +88,51 @@ class Checkpoint:
             except OSError as error:
                 warnings.warn(
                     f"checkpoint: {self.folder} cannot be locked ({error.strerror}); "
-                    "see to it that no other process uses it",
+                    "make sure that no other process uses it",
                     RuntimeWarning,
                     stacklevel=4,
                 )
             yield
 
     def open_draws(self, shape, dtype):
-        """Return the file of draws; what was drawn before is there."""
+        """Return the file of draws, which contains those made before a crash."""
         for path in glob.glob(os.path.join(glob.escape(self.folder), "*.new")):
-            os.unlink(path)  # of a run that was killed as it wrote
+            os.unlink(path)  # left by a run that was killed while writing
         before = os.path.join(self.parent, "draws.npy")
-        if os.path.exists(before):  # of a format without sub-folders
-            raise _foreign(before)
+        if os.path.exists(before):  # written in an old format without subfolders
+            raise _other_run(before)
         if self._has_snapshots():
             self._check_owner()
-        else:  # a run that ended before its first one has left nothing of use
+        else:  # a run that was killed before its first snapshot left nothing to use
             with _replacing(self._owner) as file:
                 file.write(json.dumps(self.head).encode())
             create(self.draws, shape, dtype, "checkpoint")
-        with _whole(self.draws):
+        with _reporting_damage(self.draws):
             file = DrawFile(self.draws, "checkpoint")
         if file.shape != shape or file.dtype != dtype:
-            raise _foreign(self.draws)
+            raise _other_run(self.draws)
         return file
 
     def _check_owner(self):
-        """Raise an error if the folder is another run's, or lacks a file."""
+        """Raise an error if the folder belongs to another run or lacks a file."""
         for path in (self._owner, self.draws):
             if not os.path.exists(path):
                 raise _damaged(path, "is missing")
-        with _whole(self._owner), open(self._owner, "rb") as file:
+        with _reporting_damage(self._owner), open(self._owner, "rb") as file:
             head = json.loads(file.read(10_000))
         if head != self.head:
-            raise _foreign(self._owner)
+            raise _other_run(self._owner)
 
-    def save(self, c, chain, t, sealed=()):
-        """Write chain c after iteration t, and what its recorder has sealed."""
-        parts = self._sealed.setdefault(c, [])
-        if sealed and sealed[0] > (parts[-1][0] if parts else 0):
-            parts.append(sealed)
-        checksums = np.frombuffer(b"".join(checksum for _, checksum in parts), np.uint8)
+    def save(self, c, chain, t, checksum=()):
+        """Write chain c after iteration t.
+
+        `checksum` is the (stop, checksum) of its recorder for the draws that were
+        written since the last call; empty if there are none.
+        """
+        parts = self._checksums.setdefault(c, [])
+        if checksum and checksum[0] > (parts[-1][0] if parts else 0):
+            parts.append(checksum)
+        checksums = np.frombuffer(b"".join(digest for _, digest in parts), np.uint8)
         arrays = {
             **snapshot(chain, t),
             "head": np.frombuffer(json.dumps(self.head).encode(), np.uint8),
@@ -138,32 +143,32 @@ class Checkpoint:
             np.savez(file, **arrays)
 
     def load(self, c, chain, file):
-        """Bring chain c to where its snapshot says; return t, zero without one.
+        """Restore chain c from its snapshot; return t, zero if there is none.
 
-        The draws in `file` must be those that the snapshot has checksums of.
+        The draws in `file` must match the checksums of the snapshot.
         """
         path = self._path(c)
         if not os.path.exists(path):
             return 0
-        with _whole(path):
+        with _reporting_damage(path):
             saved = _arrays(path)
             head = json.loads(saved["head"].tobytes())
         if head != self.head:
-            raise _foreign(path)
-        with _whole(path):
+            raise _other_run(path)
+        with _reporting_damage(path):
             t = restore(chain, saved)
             checksums = [checksum.tobytes() for checksum in saved["checksums"]]
             parts = zip(saved["stops"].tolist(), checksums, strict=True)
-            self._sealed[c] = list(parts)
+            self._checksums[c] = list(parts)
         self._verify(c, file)
         return t
 
     def _verify(self, c, file):
         first = 0
-        for stop, expected in self._sealed[c]:
+        for stop, expected in self._checksums[c]:
             checksum = new_checksum()
-            for block in file.blocks(c, first, stop):
-                checksum.update(block)
+            for chunk in file.chunks(c, first, stop):
+                checksum.update(chunk)
             if checksum.digest() != expected:
                 raise _damaged(
                     self.draws,
@@ -181,16 +186,17 @@ class Checkpoint:
 
 
 def _data_identity(model):
-    """Return a digest of the arrays with at least a number for each row.
+    """Return a digest of the arrays that have at least one number per row.
 
-    Shorter ones are settings, or were learned, and differ between runs on equal data.
+    Shorter arrays are settings or learned values, which may differ between runs on the
+    same data.
     """
     arrays = (array for _, array in own_arrays(model))
     return identity(*(array for array in arrays if array.size >= n_rows(model)))
 
 
 def _arrays(path):
-    """Return the arrays of a .npz file, each checked before it is parsed."""
+    """Return the arrays of a .npz file, whose checksums are verified by `read`."""
     with zipfile.ZipFile(path) as archive:
         contents = {name: archive.read(name) for name in archive.namelist()}
     return {
@@ -201,7 +207,7 @@ def _arrays(path):
 
 @contextlib.contextmanager
 def _replacing(path):
-    """Open a temporary file that takes its place at `path` if the body succeeds."""
+    """Open a temporary file that replaces the one at `path` if the body succeeds."""
     temporary = f"{path}.{os.getpid()}.new"
     try:
         with open(temporary, "wb") as file:
@@ -215,20 +221,20 @@ def _replacing(path):
         raise OSError(
             error.errno,
             f"checkpoint: cannot write {path} ({error.strerror or error}); the folder "
-            "must stay, with space left, while the chains run",
+            "must exist and have free space while the chains run",
         ) from error
 
 
 @contextlib.contextmanager
-def _whole(path):
-    """Name the file that cannot be read."""
+def _reporting_damage(path):
+    """Turn an error of a damaged file into one that names the file."""
     try:
         yield
     except _DAMAGE:
         raise _damaged(path) from None
 
 
-def _foreign(path):
+def _other_run(path):
     return ValueError(
         f"checkpoint: {path} belongs to another run, with other data, parameters, "
         "seed, start, version or format; use another folder, or delete this one to "

@@ -1,15 +1,15 @@
-"""Checks of draws that see errors of scale: Stein identities of the first moments.
+"""Checks of the means and standard deviations of draws by Stein identities.
 
 For draws x of a posterior with scores s, any center c and any matrix S,
 
     E[S s] = 0    and    E[(x_j - c_j) (S s)_j] = -S_jj .
 
-If the posterior is normal with covariance S, then S s = -(x - E x). Means over draws
-are then minus the error of their mean, and minus their variance: the identities say by
-how much a posterior mean is shifted and a standard deviation is too large, without
-exact draws to compare with. Other posteriors, and another S, only change the units of
-an error. For a normal posterior (x_j - c_j) (S s)_j / S_jj has the variance 2, so that
-K effective draws know a standard deviation to 1 / sqrt(2 K).
+If the posterior is normal with covariance S, then S s = -(x - E x). Averages over draws
+are then minus the error of their mean, and minus their variance. The identities thus
+tell by how much a posterior mean is shifted and a standard deviation is wrong, without
+exact draws for comparison. Other posteriors, or another S, only change the units of an
+error. For a normal posterior (x_j - c_j) (S s)_j / S_jj has variance 2, so that K
+effective draws determine a standard deviation with relative error 1 / sqrt(2 K).
 """
 
 from typing import NamedTuple
@@ -23,38 +23,38 @@ MAX_RHAT = 1.05
 MIN_ESS = 100.0
 MAX_SHIFT = 0.1  # posterior standard deviations
 MAX_SD_ERROR = 0.05
-# Probability of a false alarm, about, in the means and in the standard deviations.
+# Approximate probabilities of a false alarm for means and for standard deviations.
 SHIFT_LEVEL, SD_LEVEL = 0.002, 0.015
 TINY = np.finfo(float).tiny
 
 
 class Check(NamedTuple):
-    """The outcome of one check, which names the parameter that does worst."""
+    """The outcome of one check, for the worst parameter."""
 
     name: str
     value: float
-    error: float  # standard error of the value, NaN where it has none
+    error: float  # standard error of the value, NaN if it has none
     limit: float
-    worst: int | None  # index of the parameter, None if the check is of all together
+    worst: int | None  # index of the parameter, None if all are checked together
     verdict: str  # "ok", "unclear", or what is wrong
 
     @property
     def failed(self):
-        """Whether something is wrong."""
+        """Whether the check has found a fault."""
         return self.verdict not in ("ok", "unclear")
 
 
 def check_mixing(draws, weights=None):
-    """Return checks of whether the chains agree, and explored enough.
+    """Return checks of R-hat and of the effective sample size.
 
     Parameters
     ----------
     draws : ndarray of shape (n_chains, n_draws, dim)
     weights : ndarray of shape (n_draws,), default=None
-        Of the draws of each chain in averages. They sum to one.
+        Weights of the draws of each chain in averages. They sum to one.
     """
     disagreement, ess = r_hat(draws), effective_sample_size(draws)
-    if weights is not None:  # Kish: draws of unequal weight count for fewer
+    if weights is not None:  # unequal weights reduce the ESS (Kish, 1965)
         ess /= weights.size * np.sum(weights**2)
     worst = int(np.argmax(np.where(np.isnan(disagreement), np.inf, disagreement)))
     fewest = int(np.argmin(np.where(np.isnan(ess), -np.inf, ess)))
@@ -70,10 +70,10 @@ def check_mixing(draws, weights=None):
 def check_moments(draws, scores, *, weights=None, covariance=None):
     """Return checks of means and standard deviations by Stein identities.
 
-    A check fails if an error is significant, given the autocorrelation of the chains
-    and the number of parameters, and beyond its limit as well: that many draws prove a
-    tiny error does no harm. It is "unclear" if an error of twice the limit may be
-    missed.
+    A check fails if an error is both significant, given the autocorrelation of the
+    chains and the number of parameters, and larger than its limit, because with many
+    draws even harmless errors become significant. A check is "unclear" if an error of
+    twice the limit could go unnoticed.
 
     Parameters
     ----------
@@ -81,10 +81,11 @@ def check_moments(draws, scores, *, weights=None, covariance=None):
     scores : ndarray of the same shape
         Gradients of the log posterior, exact or unbiased with independent errors.
     weights : ndarray of shape (n_draws,), default=None
-        Of the draws of each chain in averages. They sum to one.
+        Weights of the draws of each chain in averages. They sum to one.
     covariance : ndarray of shape (dim, dim), default=None
-        About that of the posterior; the better it is, the smaller are the errors of
-        the checks. None ignores correlations and takes variances from the draws.
+        An approximation of the posterior covariance; the better it is, the smaller are
+        the errors of the checks. None ignores correlations and uses the variances of
+        the draws.
     """
     n, d = draws.shape[1:]
     weights = np.full(n, 1 / n) if weights is None else weights
@@ -104,7 +105,7 @@ def check_moments(draws, scores, *, weights=None, covariance=None):
         "sds, average": -np.einsum("ckj,ckj->ck", x, s)[..., None] / d,
     }
     if covariance is not None and d > 1:
-        # Without a preconditioner, a step that is too large shows here first.
+        # Without a preconditioner, too large a step size affects this direction first.
         narrow = np.linalg.eigh(correlation)[1][:, :1]
         series["sds, narrowest direction"] = -(x @ narrow) * (s @ narrow)
     checks = []
@@ -118,7 +119,7 @@ def check_moments(draws, scores, *, weights=None, covariance=None):
 
 
 def _divided(x, sd):
-    """Return x / sd, and zeros where nothing moves."""
+    """Return x / sd, and zero where sd is zero."""
     return np.divide(x, sd, out=np.zeros_like(x), where=sd > 0)
 
 
@@ -141,8 +142,9 @@ def _shift(mean, error):
 def _sd(name, ratio, error, n_tests):
     """Check ratios of variances; values and errors are those of standard deviations.
 
-    The error grows with the ratio, so that of a ratio of one is error / ratio. With it,
-    false alarms stay as rare as they should be where the products have heavy tails.
+    The standard error is proportional to the ratio, so that a ratio of one would have
+    error / ratio. Testing with the latter keeps the rate of false alarms at its nominal
+    level for products with heavy tails.
     """
     z = (ratio - 1) * np.maximum(ratio, 0.5) / np.maximum(error, TINY)
     sd = np.sqrt(np.maximum(ratio, 0))
@@ -160,7 +162,10 @@ def _sd(name, ratio, error, n_tests):
 
 
 def _judge(z, found, clear, wrong):
-    """Return the parameter with the largest z, of those found if any, and a verdict."""
+    """Return the parameter with the largest z, among those found if any, and a verdict.
+
+    Parameters that are not finite take precedence.
+    """
     if not np.isfinite(z).all():
         return int(np.argmin(np.isfinite(z))), "not finite"
     if found.any():

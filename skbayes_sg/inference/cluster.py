@@ -1,14 +1,14 @@
-"""Where joblib runs chains: in threads, in processes or on a cluster."""
+"""Properties of the joblib backend of a run: threads, processes or a cluster."""
 
 import joblib
 from joblib.parallel import get_active_backend
 
 
 def shared(value, n_jobs):
-    """Return `value`, or a future of it where joblib's backend is a Dask cluster.
+    """Return `value`, or a future of it if joblib's backend is a Dask cluster.
 
-    The backend would send a value of this kind anew with every task. All workers hold
-    it, so that one that dies takes no data along.
+    The backend would otherwise send the value again with every task. The value is
+    copied to all workers, so that nothing is lost if a worker dies.
     """
     client = getattr(get_active_backend()[0], "client", None)
     if client is None or joblib.effective_n_jobs(n_jobs) == 1:
@@ -18,5 +18,5 @@ def shared(value, n_jobs):
 
 
 def shares_memory():
-    """Whether joblib runs tasks in threads, unless told otherwise."""
+    """Whether joblib's active backend runs tasks in threads of this process."""
     return getattr(get_active_backend(prefer="threads")[0], "supports_sharedmem", False)

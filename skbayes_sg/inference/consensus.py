@@ -1,11 +1,11 @@
-"""Draws of shards of the data, merged into draws of the whole posterior."""
+"""Consensus Monte Carlo: merging draws of shards into draws of the full posterior."""
 
 import numpy as np
 
 from skbayes_sg.inference.moments import Moments
 
-DRAWS_PER_PARAMETER = 10  # at the least, for the inverse of their covariance
-SMALLEST_VARIANCE = 1e-300  # whose inverses can be added up
+DRAWS_PER_PARAMETER = 10  # at least, so that the inverse of their covariance is stable
+SMALLEST_VARIANCE = 1e-300  # sums of inverses of smaller ones would overflow
 
 
 def merge_draws(draws, weighting="auto"):
@@ -13,8 +13,8 @@ def merge_draws(draws, weighting="auto"):
 
         theta = (sum_s W_s)^-1 sum_s W_s theta_s,    W_s = Cov(theta_s)^-1
 
-    `draws` holds an array (n_chains, n_draws, dim) of each shard, the result is one
-    more of this shape.
+    `draws` holds an array (n_chains, n_draws, dim) for each shard. The result has the
+    same shape.
     """
     shape, dtype = draws[0].shape, draws[0].dtype
     draws = [shard.reshape(-1, shape[-1]).astype(np.float64) for shard in draws]
@@ -24,7 +24,7 @@ def merge_draws(draws, weighting="auto"):
         total = sum(w * shard for w, shard in zip(weights, draws, strict=True))
         merged = total / sum(weights)
     else:
-        # In units of the average sd: badly scaled columns would spoil the inverses.
+        # Units of the average sd keep the inverses accurate for badly scaled columns.
         unit = np.mean([shard.std(axis=0) for shard in draws], axis=0)
         scaled = [shard / unit for shard in draws]
         weights = _inverses(np.atleast_2d(np.cov(s, rowvar=False)) for s in scaled)
@@ -34,7 +34,7 @@ def merge_draws(draws, weighting="auto"):
 
 
 def merge_moments(moments, weighting="auto"):
-    """Return the `Moments` that `merge_draws` would give independent shards' draws.
+    """Return the `Moments` of what `merge_draws` returns for independent shards.
 
     Cov(theta) = (sum_s W_s)^-1 (sum_s W_s Cov(theta_s) W_s) (sum_s W_s)^-1
     """
@@ -65,23 +65,23 @@ def merge_moments(moments, weighting="auto"):
 
 
 def _check_spread(variances):
-    """Raise a ValueError if a parameter of a shard does not vary: it has no weight."""
+    """Raise a ValueError if a parameter does not vary: its weight would be infinite."""
     for number, shard in enumerate(variances):
         if not np.all(shard > SMALLEST_VARIANCE):
             raise ValueError(
                 f"the draws of shard {number} do not vary, so they cannot be weighted; "
-                "raise n_draws, or the step_size"
+                "increase n_draws or the step_size"
             )
 
 
 def _inverses(covariances):
-    """Return the inverse of each shard's; a ValueError where rounding leaves none."""
+    """Return the inverse of each covariance; a ValueError if one is singular."""
     for number, c in enumerate(covariances := list(covariances)):
         smallest, largest = np.linalg.eigvalsh(c)[[0, -1]]
         if not smallest > len(c) * np.finfo(np.float64).eps * largest:
             raise ValueError(
                 f"the draws of shard {number} vary in fewer directions than they have "
-                'parameters; raise n_draws, or use weighting="diagonal"'
+                'parameters; increase n_draws, or use weighting="diagonal"'
             )
     return [np.linalg.inv(c) for c in covariances]
 
@@ -91,7 +91,7 @@ def _is_dense(weighting, n, dim):
     if weighting == "dense" and n <= dim:
         raise ValueError(
             f'weighting="dense" needs more draws than the {dim} parameters, not {n}; '
-            'raise n_draws or use "diagonal"'
+            'increase n_draws or use "diagonal"'
         )
     many = n >= DRAWS_PER_PARAMETER * dim
     return many if weighting == "auto" else weighting == "dense"

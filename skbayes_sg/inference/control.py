@@ -1,10 +1,10 @@
-"""What threads tell one another while chains run: how far they are, and to stop."""
+"""Communication between the threads of a run: progress and cancellation."""
 
 import threading
 import time
 from contextlib import contextmanager
 
-_here = threading.local()  # .control: of the task that this thread is at work on
+_current = threading.local()  # .control: the `Control` of this thread's current task
 
 
 class Cancelled(Exception):
@@ -12,44 +12,44 @@ class Cancelled(Exception):
 
 
 class Control:
-    """What the main thread and its tasks tell one another between chunks.
+    """The state that the main thread and its tasks share.
 
-    Inside a task there may be a run with tasks of its own, chains in the fit of a shard
-    for instance. Cancelling the outer ones cancels the inner ones.
+    A task may contain a run with its own tasks, for instance the chains in the fit of a
+    shard. Cancelling the outer tasks also cancels the inner ones.
     """
 
     def __init__(self, n_chains=0):
-        self.done = [0] * n_chains  # iterations of each chain
-        self._running = set()  # tasks at work
+        self.done = [0] * n_chains  # iterations of each chain so far
+        self._running = set()  # names of the running tasks
         self._cancelled = False
-        self._outer = getattr(_here, "control", None)
+        self._outer = getattr(_current, "control", None)
 
     @property
     def cancelled(self):
-        """Whether tasks are to leave at once."""
+        """Whether tasks have to stop."""
         return self._cancelled or (self._outer is not None and self._outer.cancelled)
 
     def check(self):
-        """Leave by a `Cancelled` if that is asked for."""
+        """Raise `Cancelled` if the tasks were cancelled."""
         if self.cancelled:
             raise Cancelled
 
     @contextmanager
     def task(self, name):
-        """Be at work on a task."""
+        """Register the body as a running task."""
         self.check()
-        before = getattr(_here, "control", None)
+        before = getattr(_current, "control", None)
         self._running.add(name)
-        _here.control = self
+        _current.control = self
         try:
             yield
         finally:
-            _here.control = before
+            _current.control = before
             self._running.discard(name)
 
     @contextmanager
     def all_or_none(self):
-        """Cancel the tasks of a block that is left by an error: threads would go on."""
+        """Cancel all tasks if the body fails, because their threads would continue."""
         try:
             yield
         except BaseException:
@@ -57,7 +57,7 @@ class Control:
             raise
 
     def cancel(self, seconds=0.2):
-        """Tell all tasks to leave, and wait; not for long, as one may be compiling."""
+        """Cancel all tasks and wait for them, briefly, since one may be compiling."""
         self._cancelled = True
         until = time.monotonic() + seconds
         while self._running and time.monotonic() < until:

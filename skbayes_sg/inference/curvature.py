@@ -1,4 +1,4 @@
-"""The Hessian of -log p at a point: whole, its diagonal, its largest eigenvalue."""
+"""The Hessian of -log p at a point: matrix, diagonal and largest eigenvalue."""
 
 import math
 
@@ -43,7 +43,7 @@ def whitening(matrix):
             "checked; do not write to X, y or sample_weight during a fit, and scale "
             "columns with very large values"
         )
-    # Unit diagonal first, for badly scaled columns.
+    # Scaling to a unit diagonal keeps the factorization accurate.
     sd = 1.0 / np.sqrt(np.maximum(np.abs(np.diag(matrix)), np.finfo(float).tiny))
     scaled = matrix * np.outer(sd, sd)
     try:
@@ -54,12 +54,12 @@ def whitening(matrix):
 
 
 def _positive(scaled):
-    """Return a positive definite matrix that is close to one of unit diagonal."""
-    nearly = scaled + 1e-8 * np.eye(len(scaled))  # columns that repeat one another
+    """Return a positive definite matrix close to `scaled`, whose diagonal is one."""
+    nearly = scaled + 1e-8 * np.eye(len(scaled))  # enough for collinear columns
     values, vectors = np.linalg.eigh(nearly)
     if values[0] > 0.0:
         return nearly
-    # Not at a mode: where -log p curves downwards, move as if it curved upwards.
+    # The point is not a mode: use absolute values of negative eigenvalues.
     return (vectors * np.maximum(np.abs(values), 1e-3)) @ vectors.T
 
 
@@ -78,7 +78,7 @@ def largest_curvature(model, theta, unit, n_iter=30):
         product = unit * (behind.astype(float) - ahead) / (2 * width)
         size = np.linalg.norm(product)
         value = size / np.linalg.norm(v)
-        if value == 0.0:  # so small a unit that rounding leaves theta where it is
+        if value == 0.0:  # the unit is so small that theta does not change
             break
-        v = np.ldexp(product, -math.frexp(size)[1])  # powers of two round nothing
+        v = np.ldexp(product, -math.frexp(size)[1])  # exact: a power of two
     return 1.05 * value  # power iteration approaches from below

@@ -1,8 +1,8 @@
 """Draws in a file: a .npy array whose space is reserved before the first draw.
 
-Chains write through the file and not through a memory map. A full disk, a folder that
-was deleted and a file that another process cut short are then errors with a sentence;
-a memory map would end the process by a signal.
+Chains write to the file instead of to a memory map. A full disk, a deleted folder or a
+file truncated by another process then raises an error with an explanation, while a
+memory map would kill the process by a signal.
 """
 
 import errno
@@ -13,9 +13,9 @@ import shutil
 
 import numpy as np
 
-BLOCK = 2**24  # bytes that are read at a time
-# As NumPy writes it, of floating-point numbers. NumPy's own reader takes any Python
-# literal, and a damaged one may raise anything.
+CHUNK_BYTES = 2**24  # bytes that are read at a time
+# The header that NumPy writes for floating-point numbers. NumPy's own reader accepts
+# any Python literal, and a damaged one may raise any error.
 _HEADER = re.compile(
     r"\{'descr': '([<>]f[248])', 'fortran_order': (False|True), "
     r"'shape': \(((?:\d{1,15}, ?)*(?:\d{1,15})?)\), \} *\n"
@@ -23,7 +23,7 @@ _HEADER = re.compile(
 
 
 def create(path, shape, dtype, name):
-    """Write an array of zeros to a new file at `path`, all of its space reserved.
+    """Write an array of zeros to a new file at `path`, and reserve all of its space.
 
     `name` is the parameter that asked for the file, for messages.
     """
@@ -44,11 +44,11 @@ def create(path, shape, dtype, name):
     except OSError as error:
         if os.path.exists(temporary):
             os.unlink(temporary)
-        raise _cannot(error, name, path, n_bytes) from error
+        raise _explained(error, name, path, n_bytes) from error
 
 
 def _reserve(file, n_bytes):
-    """Make the file `n_bytes` long; an OSError if the disk has not as much left."""
+    """Extend the file to `n_bytes`; an OSError if the disk has too little space."""
     if n_bytes > shutil.disk_usage(os.path.dirname(os.path.abspath(file.name))).free:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if hasattr(os, "posix_fallocate"):
@@ -62,9 +62,10 @@ def _reserve(file, n_bytes):
 
 
 def read_header(file):
-    """Return shape, dtype and whether the last axis comes first, from a .npy file.
+    """Return shape, dtype and whether the array is in Fortran order, of a .npy file.
 
-    Anything but floating-point numbers in version 1.0 of the format is a ValueError.
+    Raises a ValueError unless the file holds floating-point numbers in version 1.0 of
+    the format.
     """
     magic = file.read(10)
     if len(magic) < 10 or magic[:8] != np.lib.format.magic(1, 0):
@@ -84,7 +85,7 @@ class DrawFile:
     Parameters
     ----------
     path : str
-        Where it is. A file that is no such array is a ValueError.
+        Path of the file. Raises a ValueError if it is not an array of draws.
     name : str
         The parameter that asked for the file, for messages.
     """
@@ -102,7 +103,7 @@ class DrawFile:
         if len(self.shape) != 3 or fortran_order:
             raise ValueError("not an array of draws")
         if size != self.size:
-            raise ValueError(f"{size} bytes in place of {self.size}")
+            raise ValueError(f"{size} bytes instead of {self.size}")
 
     def write(self, c, first, draws):
         """Write (k, dim) draws of chain c from draw `first` on."""
@@ -111,33 +112,33 @@ class DrawFile:
                 self._find(file, c, first)
                 file.write(np.ascontiguousarray(draws, self.dtype).data)
         except OSError as error:
-            raise _cannot(error, self.name, self.path, draws.nbytes) from error
+            raise _explained(error, self.name, self.path, draws.nbytes) from error
 
     def sync(self):
-        """Wait until the disk has all that was written."""
+        """Wait until everything has been written to the disk."""
         try:
             with open(self.path, "r+b") as file:
                 os.fsync(file.fileno())
         except OSError as error:
-            raise _cannot(error, self.name, self.path) from error
+            raise _explained(error, self.name, self.path) from error
 
-    def blocks(self, c, first, stop):
+    def chunks(self, c, first, stop):
         """Yield the draws `first` to `stop` of chain c, as bytes of a limited size."""
         left = (stop - first) * self.shape[2] * self.dtype.itemsize
         with open(self.path, "rb") as file:
             self._find(file, c, first)
             while left > 0:
-                block = file.read(min(left, BLOCK))
-                left -= len(block)
-                yield block
+                chunk = file.read(min(left, CHUNK_BYTES))
+                left -= len(chunk)
+                yield chunk
 
     def mapped(self, mode="r+"):
-        """Return all draws, mapped to the file; an OSError if it is cut short."""
+        """Return all draws as a memory map; an OSError if the file was truncated."""
         try:
             with open(self.path, "rb") as file:
                 self._find(file, 0, 0)
         except OSError as error:
-            raise _cannot(error, self.name, self.path) from error
+            raise _explained(error, self.name, self.path) from error
         if self.shape[1] == 0:  # nothing to map
             return np.empty(self.shape, self.dtype)
         return np.memmap(self.path, self.dtype, mode, self.offset, self.shape)
@@ -153,8 +154,8 @@ class DrawFile:
         file.seek(self.offset + place)
 
 
-def _cannot(error, name, path, n_bytes=0):
-    """Return `error` as a sentence that says what to do."""
+def _explained(error, name, path, n_bytes=0):
+    """Return `error` with a message that explains it and tells what to do."""
     folder = os.path.dirname(os.path.abspath(path))
     reason = error.strerror or str(error)
     if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
@@ -162,13 +163,13 @@ def _cannot(error, name, path, n_bytes=0):
         return OSError(
             error.errno,
             f"{name}: no space for {n_bytes / 2**20:.3g} MiB in {folder}, where "
-            f"{free / 2**20:.3g} MiB are free ({reason}); free some, keep fewer draws "
-            "with a larger thin, or use another folder",
+            f"{free / 2**20:.3g} MiB are free ({reason}); free some space, keep fewer "
+            "draws with a larger thin, or use another folder",
         )
     if isinstance(error, FileNotFoundError):
         reason = "it was deleted while the chains ran"
     return OSError(
         error.errno,
-        f"{name}: cannot use {path} ({reason}); leave the folder to one run alone, or "
-        "use another one",
+        f"{name}: cannot use {path} ({reason}); use another folder, which no other "
+        "process changes",
     )

@@ -1,10 +1,10 @@
-"""The one road from a model to draws, which every estimator takes.
+"""From a model to draws: the steps of `fit` that all estimators share.
 
     explore(model, request) -> start, coordinates, gradient, step size, lengths
     sample(...)             -> draws
 
-`fit_chains` owns what all families share: seeds, retries with smaller steps after a
-divergence, warm starts, checkpoints, and interrupts that keep the draws made so far.
+`fit_chains` handles seeds, retries with smaller steps after a divergence, warm starts,
+checkpoints, and interrupts that keep the draws made so far.
 """
 
 import os
@@ -44,7 +44,7 @@ SHRINK = 0.25  # factor of the step size at every retry
 
 
 class Job(NamedTuple):
-    """What a fit of chains is asked to do, whatever the model."""
+    """The part of a fit that does not depend on the model."""
 
     sampler: NamedTuple
     settings: Settings
@@ -53,7 +53,7 @@ class Job(NamedTuple):
     bar: Bar  # that shows the progress
 
     def request(self, share=1.0, start=None, total=None, memory=None) -> Request:
-        """Return what the exploration has to know."""
+        """Return the request to an exploration."""
         return Request(
             sampler=self.sampler,
             settings=self.settings,
@@ -67,27 +67,27 @@ class Job(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Chains that have run, and all that they have learned."""
+    """The result of a fit: the exploration and the chains."""
 
     model: Any  # NamedTuple
     found: Exploration
-    draws: Any  # ndarray (n_chains, n_draws, dim), or Moments where none are kept
+    draws: Any  # ndarray (n_chains, n_draws, dim), or Moments if none are kept
     info: Any  # SampleInfo; None before the chains have run
-    key: str | None = None  # of the dynamics, where later fits may continue the chains
-    interrupt: BaseException | None = None  # after which these are the draws so far
+    key: str | None = None  # digest of model and dynamics, to continue the chains later
+    interrupt: BaseException | None = None  # that ended the chains early
     total: int | None = None  # rows for which the batches of a stream stand
 
-    def stands_for(self, total: int) -> bool:
-        """Whether the chains of a stream continue at so many rows."""
+    def continues_at(self, total: int) -> bool:
+        """Whether the chains of a stream can continue with `total` rows."""
         return self.total is not None and self.total <= total < 2 * self.total
 
     def without_data(self) -> "Fit":
-        """Return what the next batch of a stream needs of this fit."""
+        """Return a copy without the data, sufficient for the next batch of a stream."""
         return self._replace(model=None, found=self.found._replace(model=None))
 
     @property
     def gradient_noise_ratio(self) -> float:
-        """Variance that gradient estimates add to a step, over what is injected."""
+        """Ratio of the variance that gradients add to a step to the injected one."""
         h, friction = self.found.step_size, friction_of(self.found.sampler)
         return float(0.25 * h * np.max(self.found.gradient_variance) / friction)
 
@@ -100,7 +100,7 @@ class Fit(NamedTuple):
     def has_unstable_steps(self) -> bool:
         """Whether steps are larger than the limit of stability.
 
-        Metropolis samplers reject what is unstable.
+        Always False for Metropolis samplers, which reject unstable steps.
         """
         limit = self.found.step_limit
         if limit is None or not takes_estimates(self.found.sampler):
@@ -108,28 +108,31 @@ class Fit(NamedTuple):
         return max(self.info.step_sizes, default=self.found.step_size) > limit
 
 
-# What candidates of a search share, None outside of searches.
-_shared: ContextVar = ContextVar("shared", default=None)
+# Results that the candidates of a search share, None outside of searches.
+_shared_results: ContextVar = ContextVar("shared", default=None)
 
 
 @contextmanager
-def sharing(memory: dict):
-    """Let fits inside find and leave in `memory` what does not depend on the steps."""
-    token = _shared.set(memory)
+def shared_results(memory: dict):
+    """Let all fits in the body share, in `memory`, results independent of step sizes.
+
+    A search uses it for its candidates, for instance to find the mode only once.
+    """
+    token = _shared_results.set(memory)
     try:
         yield
     finally:
-        _shared.reset(token)
+        _shared_results.reset(token)
 
 
-def is_shared() -> bool:
-    """Whether this is inside of `sharing`, where a search judges the draws."""
-    return _shared.get() is not None
+def inside_search() -> bool:
+    """Whether a search runs this fit; it then judges the draws itself."""
+    return _shared_results.get() is not None
 
 
-def remembered(name: str, compute) -> Any:
-    """Return ``compute()``, or what another fit inside of `sharing` has computed."""
-    memory = _shared.get()
+def computed_once(name: str, compute) -> Any:
+    """Return ``compute()``; the fits of a search compute it only once."""
+    memory = _shared_results.get()
     if memory is None:
         return compute()
     if name not in memory:
@@ -145,32 +148,34 @@ def fit_chains(model, job: Job, previous: Fit | None = None, start=None) -> Fit:
     model : NamedTuple
         The posterior.
     job : Job
-        Sampler and settings, as the user wants them.
+        The sampler and the user's settings.
     previous : Fit, default=None
         An earlier fit, whose chains are continued if posterior and dynamics are the
         same.
     start : ndarray of shape (n_chains, dim), default=None
-        Recorded draws from which to start otherwise, if they fit the model.
+        Recorded draws from which to start otherwise, if their shape fits the model.
 
     Returns
     -------
     fit : Fit
-        The draws, and how they came about.
+        The draws and the exploration.
     """
     model, settings = for_kernels(model), job.settings
-    _check_room(model, settings)
+    _check_memory(model, settings)
     key = None
     if settings.warm_start:
         key = identity(model, job.sampler, *settings.dynamics)
-    with one_blas_thread():  # chains are what runs in parallel
+    with one_blas_thread():  # the chains already run in parallel
         if key is not None and previous is not None and previous.key == key:
             return _run(previous, job, np.random.SeedSequence(job.entropy))
-        return _explore_and_run(model, job, _fitting(start, model, settings), key)
+        return _explore_and_run(
+            model, job, _compatible_start(start, model, settings), key
+        )
 
 
 def _explore_and_run(model, job, start, key):
     """Return a new fit; after a divergence, try again with smaller steps."""
-    memory = _shared.get()
+    memory = _shared_results.get()
     memory = {} if memory is None else memory
     for attempt in range(MAX_RETRIES + 1):
         request = job.request(SHRINK**attempt, start, memory=memory)
@@ -219,8 +224,9 @@ def _run(fit, job, seed, attempt=0):
         draws, info, interrupt = error.draws, error.info, error
     if settings.keep == "draws":
         check_draws(found.model, draws[:, -1:], found.step_size)
-        # Of steps that the user has set, `fit` warns.
-        is_last = attempt == MAX_RETRIES  # whatever comes of it is looked at elsewhere
+        # Step sizes set by the user lead to a warning instead, and the draws of the
+        # last attempt are accepted, since they are checked for convergence later.
+        is_last = attempt == MAX_RETRIES
         automatic = settings.step_size == "auto" and not is_last
         if found.center is not None and automatic:
             thetas = np.stack([theta_of(found.model, d) for d in np.concatenate(draws)])
@@ -232,36 +238,36 @@ def _run(fit, job, seed, attempt=0):
 def fit_batch(
     model, job: Job, total: int, previous: Fit | None = None, start=None
 ) -> Fit:
-    """Advance chains on one batch of a stream, which stands for `total` rows.
+    """Advance chains on one batch of a stream, scaled up to `total` rows.
 
-    Each chain makes `thin` iterations and keeps one draw. The first call explores the
-    posterior; so does one at which `total` has doubled.
+    Each chain makes `thin` iterations and keeps one draw. The posterior is explored in
+    the first call, and again whenever `total` has doubled.
 
     Parameters
     ----------
     model : NamedTuple
         The posterior; the weights of its rows add up to those of `total` rows.
     job : Job
-        Sampler and settings, as the user wants them.
+        The sampler and the user's settings.
     total : int
-        Rows for which the batch stands.
+        Number of rows to which the likelihood of the batch is scaled.
     previous : Fit, default=None
-        What the last call returned.
+        The result of the last call.
     start : ndarray of shape (n_chains, dim), default=None
-        Recorded draws from which to start, where chains are not continued.
+        Recorded draws from which to start if chains are not continued.
 
     Returns
     -------
     fit : Fit
-        One draw of each chain, and how they came about.
+        One draw of each chain, and the exploration.
     """
     model, settings = for_kernels(model), job.settings
     with one_blas_thread():
-        if previous is not None and previous.stands_for(total):
+        if previous is not None and previous.continues_at(total):
             found, resume = previous.found._replace(model=model), previous.info.chains
             total = previous.total or total
         else:
-            start, resume = _fitting(start, model, settings), None
+            start, resume = _compatible_start(start, model, settings), None
             found = explore(model, job.request(start=start, total=total))
         draws, info = sample(
             found.model,
@@ -277,7 +283,7 @@ def fit_batch(
 
 
 def _dynamics(found, settings):
-    """Return the arguments of `sample` that say where and how the chains move."""
+    """Return the arguments of `sample` that determine the dynamics of the chains."""
     return {
         "step_size": SCHEDULES[settings.schedule](found.step_size),
         "burn_in": found.burn_in,
@@ -291,15 +297,15 @@ def _dynamics(found, settings):
     }
 
 
-def _fitting(start, model, settings):
-    """Return recorded draws to start from, None where they are of another model."""
+def _compatible_start(start, model, settings):
+    """Return recorded draws to start from, None if their shape does not fit."""
     if start is None or start.shape != (settings.n_chains, n_recorded(model)):
         return None
     return start
 
 
-def _check_room(model, settings):
-    """Refuse more draws than memory holds, before any work is done."""
+def _check_memory(model, settings):
+    """Raise an error before any work is done if the draws do not fit into memory."""
     if settings.storage is None and settings.keep == "draws":
         allocate_draws(
             model, settings.n_chains, settings.n_draws, dtype=settings.storage_dtype

@@ -1,7 +1,7 @@
-"""Digests of data and settings, over an encoding that no two values share.
+"""Digests of data and settings, from an encoding that differs for different values.
 
-Every value is written as its kind, its length and its contents, so that neither 1 and
-11 beside 10 and 0 nor ("a", "bc") and ("ab", "c") come out alike.
+Every value is encoded as its type, its length and its contents, so that for instance
+("a", "bc") and ("ab", "c") have different encodings.
 """
 
 import hashlib
@@ -9,11 +9,11 @@ import struct
 
 import numpy as np
 
-_BLOCK = 2**24  # bytes of an array that are read at a time
+CHUNK_BYTES = 2**24  # bytes of an array that are read at a time
 
 
 def identity(*values):
-    """Return a digest of data and settings; equal ones alone have equal digests."""
+    """Return a digest of data and settings, equal only for equal values."""
     digest = hashlib.blake2b(digest_size=16)
     _add(digest, values)
     return digest.hexdigest()
@@ -31,8 +31,8 @@ def _add(digest, value):
     elif isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
         _add_text(digest, "array", f"{array.dtype.str}{array.shape}")
-        for block in _blocks(array):
-            digest.update(block.data)
+        for chunk in _chunks(array):
+            digest.update(chunk.data)
     elif isinstance(value, dict):
         _add_all(digest, "dict", sorted(value.items(), key=repr))
     elif isinstance(value, tuple | list):
@@ -57,12 +57,12 @@ def _add_all(digest, kind, values):
         _add(digest, value)
 
 
-def _blocks(array):
+def _chunks(array):
     """Yield pieces of an array that may be larger than memory."""
     if array.ndim == 0 or array.size == 0:
         yield array.reshape(-1).view(np.uint8)
         return
-    n = max(1, _BLOCK // max(1, array[:1].nbytes))
+    n = max(1, CHUNK_BYTES // max(1, array[:1].nbytes))
     for first in range(0, len(array), n):
-        # As bytes: not every type of NumPy has a buffer of its own, dates have none.
+        # Some types of NumPy, such as dates, cannot be hashed except as bytes.
         yield np.ascontiguousarray(array[first : first + n]).reshape(-1).view(np.uint8)

@@ -1,8 +1,8 @@
 """Autocorrelation of chains: effective sample sizes, Monte Carlo errors and R-hat.
 
 As defined by Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), for arrays of
-shape (n_chains, n_draws, dim). Every chain counts as two, its halves, so that one that
-drifts disagrees with itself.
+shape (n_chains, n_draws, dim). Every chain is split into halves, so that a drift within
+a chain is detected as well.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-MIN_DRAWS = 8  # of each chain; the halves of fewer have no autocorrelation to speak of
+MIN_DRAWS = 8  # of each chain; halves of fewer are too short for autocorrelations
 
 
 def standard_error(series):
@@ -28,8 +28,8 @@ def effective_sample_size(draws):
 def r_hat(draws):
     """Return the rank-normalized R-hat of each parameter, (dim,).
 
-    The larger one of those of the draws and of their distances from the median: chains
-    may agree in their centers and yet differ in their widths.
+    This is the larger of the R-hats of the draws and of their distances from the
+    median, because chains may have equal centers but different widths.
     """
     halves = _halves(draws)
     distances = np.abs(halves - np.median(halves, axis=(0, 1)))
@@ -56,7 +56,7 @@ def _normal_scores(draws):
 
 
 def _variance(draws, within):
-    """Return the variance of all chains together from that within each of them."""
+    """Return the variance of all chains together, given the variance within chains."""
     n = draws.shape[1]
     return within * (n - 1) / n + draws.mean(axis=1).var(axis=0, ddof=1)
 
@@ -64,8 +64,8 @@ def _variance(draws, within):
 def _variance_and_time(draws):
     """Return the variance of all draws and their integrated autocorrelation time.
 
-    Sums of neighboring pairs of autocorrelations are positive and fall (Geyer, 1992);
-    the sum over lags ends where the estimates no longer do.
+    Sums of neighboring pairs of autocorrelations are positive and decreasing (Geyer,
+    1992). The sum over lags is truncated where their estimates no longer are.
     """
     m, n, _ = draws.shape
     deviations = draws - draws.mean(axis=1, keepdims=True)
@@ -81,7 +81,7 @@ def _variance_and_time(draws):
     pairs = np.maximum(np.minimum.accumulate(pairs, axis=0), 0)
     last = np.minimum(2 * np.count_nonzero(pairs, axis=0), n - 1)
     time = 2 * pairs.sum(axis=0) - 1
-    # Once the even lag that follows: with it, antithetic chains have less variance.
+    # Adding the next even lag improves the estimate for antithetic chains.
     time += np.maximum(np.take_along_axis(correlations, last[None], axis=0)[0], 0)
-    # No estimate is trusted to find more effective draws than this.
+    # This limits the effective sample size of S draws to S log10(S).
     return variance, np.maximum(time, 1 / np.log10(m * n))

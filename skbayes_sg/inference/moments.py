@@ -1,27 +1,27 @@
 """Running means and covariances of draws that are not kept.
 
-Draws come in blocks of a fixed length, whatever the chunks in which a chain is run, so
-that rounding, too, is the same in every run of a seed.
+Draws are added in groups of a fixed size, independent of the chunks in which a chain is
+run, so that runs with the same seed also have the same rounding errors.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-BLOCK = 64  # draws that are held at a time
+BUFFERED_DRAWS = 64  # draws that are added to the sums together
 
 
 class Moments(NamedTuple):
-    """Mean and covariance of each chain's draws, of which none is kept.
+    """Mean and covariance of each chain's draws, which are not kept.
 
     Attributes
     ----------
     n_draws : int
-        Draws of each chain; the fewest, where a callback ended the run.
+        Number of draws of each chain, or of the shortest if a callback ended the run.
     mean : ndarray of shape (n_chains, dim)
-        Their mean, weighted by step sizes where these vary.
+        Mean of the draws, weighted by step sizes if these vary.
     covariance : ndarray of shape (n_chains, dim, dim) or (n_chains, dim)
-        Their covariance about it, or its diagonal with ``keep="variances"``.
+        Covariance of the draws, or its diagonal with ``keep="variances"``.
     """
 
     n_draws: int
@@ -40,27 +40,30 @@ class Moments(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What one chain owns in place of its draws."""
+    """Weighted sums of one chain's draws, from which its moments are computed."""
 
     weight: np.ndarray  # (1,) sum of weights so far
     mean: np.ndarray  # (dim,)
-    spread: np.ndarray  # (dim, dim) or (dim,), weighted squares about the mean
-    block: np.ndarray  # (BLOCK, dim), draws that are still to be added
+    spread: np.ndarray  # (dim, dim) or (dim,), weighted squared deviations
+    block: np.ndarray  # (BUFFERED_DRAWS, dim), buffer of draws still to be added
 
 
 def init_sums(dim, keep, dtype):
-    """Return the sums of no draws; empty ones where the draws are kept."""
+    """Return sums of no draws; empty arrays if the draws themselves are kept."""
     if keep == "draws":
         return Sums(*[np.empty(0)] * 4)
     shape = (dim, dim) if keep == "moments" else (dim,)
     return Sums(
-        np.zeros(1), np.zeros(dim), np.zeros(shape), np.empty((BLOCK, dim), dtype)
+        np.zeros(1),
+        np.zeros(dim),
+        np.zeros(shape),
+        np.empty((BUFFERED_DRAWS, dim), dtype),
     )
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def add_draws(sums, draws, weights):
-    """Add (k, dim) draws with their (k,) weights; squares may come out infinite."""
+    """Add (k, dim) draws with their (k,) weights; squares may overflow to infinity."""
     draws = draws.astype(np.float64)
     weight = weights.sum()
     mean = weights @ draws / weight
@@ -78,7 +81,7 @@ def add_draws(sums, draws, weights):
 
 
 def moments_of(chains, n_draws):
-    """Return the `Moments` of the chains whose `Sums` these are."""
+    """Return the `Moments` of chains, given the `Sums` of each."""
     return Moments(
         n_draws=n_draws,
         mean=np.array([sums.mean for sums in chains]),

@@ -1,4 +1,4 @@
-"""Posterior modes: where control variates are centered and chains start."""
+"""Posterior modes, at which control variates are centered and chains start."""
 
 import numpy as np
 import scipy.optimize
@@ -30,17 +30,18 @@ from skbayes_sg.kernels.protocol.sampler import init_state
 from skbayes_sg.kernels.protocol.target import seen_by
 from skbayes_sg.kernels.schedules import Polynomial
 
-THINNING = 16  # rows for each one of the thinned data on which the search begins
-MIN_ROWS = 32  # of thinned data, for each parameter
-MAX_SMALL = 64  # parameters up to which Hessians cost little, whatever the model
+THINNING = 16  # the search starts on every 16th row
+MIN_ROWS = 32  # of the thinned data per parameter
+MAX_SMALL = 64  # parameters up to which Hessians are cheap for all models
 
 
 def find_mode(model, start=None, *, n_iter=10_000, random_state=None):
     """Return a mode of the posterior, (n_parameters,), in the model's dtype.
 
-    L-BFGS where the posterior has one mode, without a `start` from the mode of fewer
-    rows, and for models of up to `MAX_SMALL` parameters, where it finds the mode that
-    `start`, zero by default, leads to. Adam on minibatches, `n_iter` steps, for others.
+    Posteriors with one mode and models with up to `MAX_SMALL` parameters are optimized
+    by L-BFGS, others by `n_iter` steps of Adam on minibatches. The default `start` is
+    the mode of a subset of the rows if the posterior has one mode and many rows, and
+    zero otherwise. If there are several modes, the result depends on `start`.
     """
     model, d = for_kernels(model), n_parameters(model)
     if has_one_mode(model):
@@ -57,8 +58,9 @@ def find_mode(model, start=None, *, n_iter=10_000, random_state=None):
 def lbfgs(model, start, max_dense=1024, n_rounds=20):
     """Minimize -log p from `start` by L-BFGS in units of the curvature.
 
-    The curvature is measured again after each round of iterations. A gradient of 1 in
-    these units is about one posterior sd from the mode; 0.001 is close enough.
+    The curvature is computed again after each round of iterations. A gradient of 1 in
+    these units corresponds to about one posterior standard deviation from the mode; the
+    search stops at 0.001.
     """
     dtype, work, d = parameter_dtype(model), init_work(model), start.size
     g = np.empty(d, dtype)
@@ -75,7 +77,7 @@ def lbfgs(model, start, max_dense=1024, n_rounds=20):
             value = log_posterior(model, work, (mode + factor @ phi).astype(dtype), g)
             return -value, -(factor.T @ g.astype(np.float64))
 
-        with one_blas_thread():  # its vectors are short
+        with one_blas_thread():  # threads do not pay for short vectors
             result = scipy.optimize.minimize(
                 negative,
                 np.zeros(d),
@@ -92,8 +94,8 @@ def lbfgs(model, start, max_dense=1024, n_rounds=20):
 def _any_whitening(matrix):
     """Return L with L L' the inverse of a Hessian's absolute value, (d, d).
 
-    Away from a mode the Hessian may have negative eigenvalues, whose directions need a
-    scale too (Dauphin et al., 2014).
+    Away from a mode the Hessian may have negative eigenvalues; the scale of these
+    directions is taken from their absolute values (Dauphin et al., 2014).
     """
     values, vectors = np.linalg.eigh(matrix)
     sizes = np.maximum(np.abs(values), 1e-10 * np.abs(values).max())
@@ -101,7 +103,7 @@ def _any_whitening(matrix):
 
 
 def adam(model, start, n_iter, step_size=0.01, batch_size=500, random_state=None):
-    """Maximize log p from `start` by Adam with falling steps, on minibatches."""
+    """Maximize log p from `start` by Adam on minibatches with decreasing steps."""
     dtype = parameter_dtype(model)
     rng = np.random.default_rng(random_state)
     gradient = Minibatch(min(batch_size, n_rows(model)))

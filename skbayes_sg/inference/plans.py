@@ -1,4 +1,4 @@
-"""What the chains of one call share: components, lengths, what is kept."""
+"""The plan of a run: all that its chains share, such as components and lengths."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ COMPONENTS = "model", "sampler", "gradient", "schedule", "coordinates"
 
 
 class Plan(NamedTuple):
-    """All that the chains of one call share."""
+    """Everything that the chains of one call of `sample` share."""
 
     model: NamedTuple
     sampler: NamedTuple
@@ -33,37 +33,37 @@ class Plan(NamedTuple):
     n_draws: int
     keep: str  # "draws", "moments" or "variances"
     corrects: bool
-    limit: object  # largest stable step size where it is known, else None
-    resume: object  # snapshots of the chains to go on with, or None
-    scale: object = None  # (d,) posterior sds of the position where they are known
+    limit: object  # largest stable step size, None if unknown
+    resume: object  # snapshots of the chains to continue, or None
+    scale: object = None  # (d,) posterior sds of the position, None if unknown
     checkpoint: object = None  # Checkpoint or None
 
     @property
     def begin(self):
-        """The iteration to start with."""
+        """The first iteration."""
         return 0 if self.resume is None else int(self.resume[0]["t"])
 
     @property
     def discarded(self):
-        """Iterations before the first that may be kept; a resumed chain is warm."""
+        """Iterations before the first draw: burn-in, or those of a resumed chain."""
         return self.burn_in if self.resume is None else self.begin
 
     @property
     def n_iter(self):
-        """Iterations of each chain, those before it was resumed included."""
+        """Iterations of each chain, including those before it was resumed."""
         return self.discarded + self.n_draws * self.thin
 
     @property
     def noise_until(self):
         """The iteration until which the variance of the gradient is measured."""
-        if is_lazy(self.sampler):  # a measurement would cost what it saves
+        if is_lazy(self.sampler):  # full gradients would cost what laziness saves
             return 0
-        if not implements(add_gradient, self.model):  # its sampler needs none
+        if not implements(add_gradient, self.model):  # there is no gradient to measure
             return 0
         return self.n_iter if self.corrects else self.burn_in
 
     def n_kept(self, t):
-        """Draws that are recorded after t iterations."""
+        """Return the number of draws recorded after t iterations."""
         return max(0, t - self.discarded) // self.thin
 
     def weights(self, first, stop):
@@ -74,7 +74,8 @@ class Plan(NamedTuple):
     def for_kernels(self):
         """Return the plan with components of the types that kernels are compiled for.
 
-        Arrays from another process may be written to: another type, compiled anew.
+        Arrays from another process are writable, a different type for which the kernels
+        would be compiled again.
         """
         return self._replace(
             **{name: for_kernels(getattr(self, name)) for name in COMPONENTS}
@@ -82,7 +83,7 @@ class Plan(NamedTuple):
 
 
 def make_plan(model, sampler, gradient, step_size, coordinates, **settings):
-    """Return a plan of components that go together; others are a ValueError."""
+    """Return a plan; a ValueError if its components do not work together."""
     check_local_variables(gradient, model)
     plan = Plan(
         model=model,
@@ -95,8 +96,8 @@ def make_plan(model, sampler, gradient, step_size, coordinates, **settings):
     check_parts(plan.sampler, plan.model, plan.gradient, plan.coordinates)
     if plan.corrects and is_lazy(plan.sampler):
         raise ValueError(
-            f"noise_correction=True is not for {type(sampler).__name__}, which never "
-            "looks at the whole gradient; use False, or another sampler"
+            f"noise_correction=True is not supported by {type(sampler).__name__}, "
+            "which never computes the whole gradient; use False, or another sampler"
         )
     return plan
 

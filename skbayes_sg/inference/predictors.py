@@ -1,12 +1,12 @@
-"""Linear predictors under a Gaussian posterior, where there are no draws of it.
+"""Linear predictors under a Gaussian posterior of which no draws are kept.
 
-The K predictors of a row x are jointly Gaussian: with parameters of mean m_k and
-covariance C_km their means are x'm_k, their covariances x'C_km x. Averages over them
-are those over a fixed set of points z that stand for N(0, I),
+The K predictors of a row x are jointly Gaussian: if the parameters have means m_k and
+covariances C_km, the predictors have means x'm_k and covariances x'C_km x. Averages
+over them are computed from a fixed set of points z that represent N(0, I),
 
     eta = x'm + R z,    R R' = x'C x,
 
-the first Sobol' points, standardized. So nothing in a prediction is random.
+namely the first Sobol' points, standardized. Predictions are therefore deterministic.
 """
 
 import functools
@@ -20,8 +20,8 @@ N_POINTS = 1024
 
 @functools.cache
 def normal_points(dim):
-    """Return points that stand for N(0, I), (N_POINTS, dim)."""
-    from scipy.stats import qmc  # a quarter of a second, and seldom needed
+    """Return points that represent N(0, I), (N_POINTS, dim)."""
+    from scipy.stats import qmc  # imported here because it takes 0.25 s
 
     uniform = qmc.Sobol(dim, scramble=False).random(N_POINTS)
     z = ndtri(uniform + 0.5 / N_POINTS)
@@ -31,8 +31,8 @@ def normal_points(dim):
 def predictor_moments(X, mean, covariance, intercept):
     """Return the means (n, K) of each row's predictors and a root R (n, K, K).
 
-    `mean` is (K, p), or (K, p + 1) with an intercept; `covariance` is that of all its
-    items, (d, d), or the diagonal of it, (d,).
+    `mean` is (K, p), or (K, p + 1) with an intercept; `covariance` is the covariance of
+    the flattened parameters, (d, d), or its diagonal, (d,).
     """
     n_outputs, q = mean.shape
     X = _design(X, intercept)
@@ -46,13 +46,13 @@ def predictor_moments(X, mean, covariance, intercept):
             for m in range(k + 1):
                 form = (X * (X @ blocks[k, :, m])).sum(axis=1)
                 spread[:, k, m] = spread[:, m, k] = form
-    values, vectors = np.linalg.eigh(spread)  # few draws: R may be singular
+    values, vectors = np.linalg.eigh(spread)  # Cholesky fails if R is singular
     scaled = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
     return X @ mean.T, scaled @ vectors.transpose(0, 2, 1)
 
 
 def _design(X, intercept):
-    """Return X with a column of ones where there is an intercept."""
+    """Return X, with a column of ones if there is an intercept."""
     ones = np.ones((X.shape[0], int(intercept)), X.dtype)
     if scipy.sparse.issparse(X):  # as an array: * is elementwise
         return scipy.sparse.hstack([scipy.sparse.csr_array(X), ones], format="csr")

@@ -1,4 +1,4 @@
-"""A progress bar that several threads may advance, over one run of chains or more."""
+"""A progress bar over one or more runs, which several threads may advance."""
 
 import sys
 import threading
@@ -6,10 +6,10 @@ import time
 
 
 class Bar:
-    """What is shown of the iterations of all runs of a fit; nothing unless `enabled`.
+    """The progress bar of all runs of a fit, which is shown if `enabled`.
 
-    In a terminal or a notebook it is drawn by tqdm, where that is installed. Elsewhere,
-    in logs, it is a line per tenth.
+    In a terminal or a notebook it is drawn by tqdm, if that is installed. Elsewhere,
+    for instance in logs, it prints one line for every 10 % of the iterations.
     """
 
     def __init__(self, enabled, label="sampling"):
@@ -18,7 +18,7 @@ class Bar:
         self._bar, self._facts, self._start = None, {}, None
 
     def __enter__(self):
-        """Show the bar, when the first run begins."""
+        """Return the bar, which is shown when the first run begins."""
         return self
 
     def __exit__(self, *error):
@@ -27,14 +27,14 @@ class Bar:
             self._bar.close()
 
     def expect(self, total):
-        """Say beforehand how many iterations all runs together will take, if known."""
+        """Announce the number of iterations of all runs together, if known."""
         self.total = max(self.total, int(total))
 
     def begin(self, total):
         """Begin a run of `total` iterations."""
         self.begun += total
         self.expect(self.begun)
-        if self._start is None:  # what came before was no sampling
+        if self._start is None:  # time before the first run is not sampling
             self._start = time.monotonic()
         if self._bar is None:
             self._bar = self._drawn()
@@ -42,7 +42,7 @@ class Bar:
             self._bar.total = self.total
 
     def _drawn(self):
-        """Return a new bar of tqdm, None where there is nothing to draw on."""
+        """Return a new bar of tqdm, None if output is neither terminal nor notebook."""
         notebook = "ipykernel" in sys.modules
         if self.enabled and (notebook or sys.stderr.isatty()):
             try:
@@ -53,7 +53,7 @@ class Bar:
         return None
 
     def advance(self, count, facts):
-        """Advance by `count` iterations; `facts` are shown beside them from now on."""
+        """Advance by `count` iterations and show `facts`, or the last ones if empty."""
         before, self.done = self.done, self.done + count
         self._facts = facts or self._facts
         if self._bar is not None:
@@ -74,8 +74,8 @@ class Bar:
 class Progress:
     """Iterations of one run, shown by a `Bar`.
 
-    `callback(done, total)`, if given, is called too; a true answer of it sets
-    `stopped`.
+    `callback(done, total)`, if given, is called too; if it returns True, `stopped` is
+    set.
     """
 
     def __init__(self, total, bar, callback=None):
@@ -85,7 +85,7 @@ class Progress:
         bar.begin(total)
 
     def __reduce__(self):
-        """Pickle as a silent one: another process has nothing to draw on."""
+        """Pickle without the bar, which other processes cannot draw."""
         return Progress, (self.total, Bar(False))
 
     @property

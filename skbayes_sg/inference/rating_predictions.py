@@ -1,7 +1,7 @@
 """Predictive moments of ratings, averaged over posterior draws.
 
-Given a draw, a rating of item j by user i is N(x_i . x_j, 1 / (alpha s_i t_j)). The row
-of an unknown user or item, and its noise, have their prior laws instead of a value.
+Given a draw, a rating of item j by user i is N(x_i . x_j, 1 / (alpha s_i t_j)). The
+factors and the noise of an unknown user or item follow their prior distributions.
 """
 
 from typing import NamedTuple
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class RatingDraws(NamedTuple):
-    """Posterior draws and what it takes to read them."""
+    """Posterior draws, split into their parts."""
 
     rows: np.ndarray  # (S, n_users + n_items, q)
     hyper: np.ndarray  # (S, 2, 2, q)
@@ -20,11 +20,11 @@ class RatingDraws(NamedTuple):
     n_users: int
     n_factors: int
     n_user_features: int
-    dof: float  # of the noise of a user or an item, 0 where they have none
+    dof: float  # degrees of freedom of each user's and item's noise, 0 if they share it
 
 
-class Moments(NamedTuple):
-    """Of the predictive law of ratings, relative to the mean rating."""
+class RatingMoments(NamedTuple):
+    """Predictive means and variances of ratings, relative to the mean rating."""
 
     mean: np.ndarray
     variance: np.ndarray  # of the mean rating, over draws
@@ -35,12 +35,12 @@ class _Side(NamedTuple):
     """Rows of users or items under one draw."""
 
     mean: np.ndarray  # (n, q)
-    variance: object  # (n, q), or None where all are known
+    variance: object  # (n, q), or None if all users or items are known
     noise: np.ndarray  # (n,) mean of 1 / s
 
 
 def pair_moments(draws, users, items, user_features, item_features):
-    """Return the moments of pairs of codes, -1 for unknown; features are (n, p)."""
+    """Return the moments of pairs of codes, -1 if unknown; features are (n, p)."""
 
     def dot(a, b):
         return np.einsum("nf,nf->n", a, b)
@@ -79,7 +79,7 @@ def _moments(draws, users, items, user_features, item_features, dot, outer):
         mean, square = mean + weight * f, square + weight * f * f
         within = within + weight * _row_variance(u, v, d, dot, outer)
         noise = noise + weight * _noise_product(u, v, outer) / draws.noise[s, 0]
-    return Moments(mean, np.maximum(square - mean**2, 0.0) + within, noise)
+    return RatingMoments(mean, np.maximum(square - mean**2, 0.0) + within, noise)
 
 
 def _side(draws, s, side, codes, features):
@@ -102,7 +102,7 @@ def _side(draws, s, side, codes, features):
 
 
 def _row_variance(u, v, d, dot, outer):
-    """Return the variance of x_i . x_j that unknown rows bring along."""
+    """Return the variance of x_i . x_j due to unknown users and items."""
     if u.variance is None and v.variance is None:
         return 0.0
     vu = np.zeros_like(u.mean) if u.variance is None else u.variance

@@ -1,7 +1,7 @@
-"""Chains at work: in chunks, between which Python has control, and in turns.
+"""Running chains in chunks of iterations, between which Python has control.
 
-Where there are more chains than threads, those of a thread take turns, a chunk each, so
-that all of them have come about as far when a run is broken off.
+If there are more chains than threads, the chains of a thread take turns, one chunk at a
+time, so that all chains are about equally long if the run is interrupted.
 """
 
 import math
@@ -15,7 +15,7 @@ from skbayes_sg.inference.cluster import shared, shares_memory
 from skbayes_sg.inference.divergence import distance, divergence, reach
 from skbayes_sg.inference.moments import Sums, init_sums
 from skbayes_sg.inference.snapshots import restore, snapshot
-from skbayes_sg.inference.storage import in_file, recorder
+from skbayes_sg.inference.storage import in_file, make_recorder
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.data.minibatch import INDEX
 from skbayes_sg.kernels.engine import run_chain
@@ -26,14 +26,14 @@ from skbayes_sg.kernels.protocol.sampler import init_state, sampler_stats
 from skbayes_sg.kernels.protocol.target import seen_by
 from skbayes_sg.kernels.schedules import step_size_at
 
-CHUNK_SECONDS = 0.05  # how long a chain computes before Python looks after it
-MONITORED_ROWS = 1000  # from which the log posterior is shown beside the progress
+CHUNK_SECONDS = 0.05  # duration of a chunk of iterations in compiled code
+MONITORED_ROWS = 1000  # for the log posterior that the progress bar shows
 CHECKPOINT_SECONDS = 5.0  # between two checkpoints of a chain
 NOISE_EVERY = 10  # iterations between two measurements of the gradient noise
 
 
 class Chain(NamedTuple):
-    """All that changes while a chain runs."""
+    """Everything that changes while a chain runs."""
 
     rng: np.random.Generator
     state: NamedTuple
@@ -44,7 +44,7 @@ class Chain(NamedTuple):
 
 
 class ChainResult(NamedTuple):
-    """What a chain leaves."""
+    """What a chain returns when it ends."""
 
     draws: object  # ndarray or DrawFile
     variance: np.ndarray  # of the gradient
@@ -54,51 +54,51 @@ class ChainResult(NamedTuple):
     sums: Sums
 
 
-def run_chains(plan, own, n_jobs, control, bar):
-    """Run all chains to their ends, or to where they are stopped.
+def run_chains(plan, inputs, n_jobs, control, bar):
+    """Run all chains until they end or are stopped; return their `ChainResult`.
 
-    `own` has what belongs to each: its position, its seed and where its draws are kept,
+    `inputs` holds, for each chain, its position, its seed and the storage of its draws,
     an array or a `DrawFile`.
     """
-    n_chains = len(own)
+    n_chains = len(inputs)
     n_jobs = min(n_chains, joblib.effective_n_jobs(n_jobs))
-    if n_jobs == 1:  # nothing is gained elsewhere
-        return _run_in_turns(plan, dict(enumerate(own)), control, bar)
-    # A process has tasks of one chain: what it is doing is lost with it.
+    if n_jobs == 1:
+        return _run_in_turns(plan, dict(enumerate(inputs)), control, bar)
+    # A process runs one chain at a time, to lose only that one if the process dies.
     step = n_jobs if shares_memory() else n_chains
-    groups = [{c: own[c] for c in range(k, n_chains, step)} for k in range(step)]
+    groups = [{c: inputs[c] for c in range(k, n_chains, step)} for k in range(step)]
     common = shared(plan, n_jobs)
-    with one_blas_thread():  # it would start threads of its own under each of ours
-        ends = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
+    with one_blas_thread():  # BLAS would start more threads in each of ours
+        results = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
             joblib.delayed(_run_in_turns)(common, group, control, bar)
             for group in groups
         )
-    return [ends[c % step][c // step] for c in range(n_chains)]
+    return [results[c % step][c // step] for c in range(n_chains)]
 
 
 def _run_in_turns(plan, group, control, bar):
-    """Run some chains, a chunk of each in turn; return their ends.
+    """Run some chains, a chunk of each in turn; return their results.
 
-    `group` has what belongs to each by its number, as tuples: Dask keeps arrays that
-    are arguments on one worker, and loses them with it.
+    `group` maps the number of each chain to the tuple of its inputs. They are not
+    passed as arrays, because Dask would keep those on a single worker, which may die.
     """
     plan = plan.for_kernels()
-    runs = {c: _run_one(plan, c, own, control, bar) for c, own in group.items()}
-    ends = dict.fromkeys(group)
+    runs = {c: _run_one(plan, c, inputs, control, bar) for c, inputs in group.items()}
+    results = dict.fromkeys(group)
     with control.task(min(group)):
         while runs:
             for c, run in list(runs.items()):
                 try:
                     next(run)
                 except StopIteration as stop:
-                    ends[c] = stop.value
+                    results[c] = stop.value
                     del runs[c]
-    return list(ends.values())
+    return list(results.values())
 
 
-def _run_one(plan, c, own, control, bar):
-    """Run chain c to its end, or to where it is stopped; yield after each chunk."""
-    position, seed, draws = own
+def _run_one(plan, c, inputs, control, bar):
+    """Run chain c until it ends or is stopped; yield after each chunk."""
+    position, seed, draws = inputs
     chain, target = _new_chain(plan, position, seed)
     t = plan.begin
     if plan.resume is not None:
@@ -109,18 +109,19 @@ def _run_one(plan, c, own, control, bar):
         draws = np.empty_like(draws)
     control.done[c] = t
     bar.update(t - plan.begin)
-    own = chain, target, draws if in_file(draws) else np.asarray(draws)
-    t = yield from _run_from(t, plan, c, *own, control, bar)
+    storage = draws if in_file(draws) else np.asarray(draws)
+    t = yield from _run_from(t, plan, c, chain, target, storage, control, bar)
     variance = chain.noise.variance
     if chain.noise.count[0] == 0:
         variance = np.full_like(variance, np.nan)
     stats = sampler_stats(plan.sampler, chain.state)
-    end = snapshot(chain._replace(sums=None), t)  # who goes on counts new draws alone
+    # Without the sums: a chain that is resumed computes moments of its new draws only.
+    end = snapshot(chain._replace(sums=None), t)
     return ChainResult(draws, variance, stats, t, end, chain.sums)
 
 
 def _new_chain(plan, position, seed):
-    """Return a chain at its start and its view of the posterior."""
+    """Return a chain at its start and its `Target`."""
     rng = np.random.default_rng(seed)
     target = make_target(
         plan.model,
@@ -136,11 +137,11 @@ def _new_chain(plan, position, seed):
 
 
 def _run_from(t, plan, c, chain, target, draws, control, bar):
-    """Run chain c from iteration t on, in chunks; return the iteration it reached.
+    """Run chain c from iteration t on; return the iteration that it reached.
 
-    It yields after each of them.
+    Yields after each chunk of iterations.
     """
-    record = recorder(plan, draws, chain.sums, t, c)
+    record = make_recorder(plan, draws, chain.sums, t, c)
     view = seen_by(plan.sampler, target, chain.rng, record.buffer)
     farthest = reach(plan, chain.state.position)
     monitor = Monitor(plan, target) if bar.enabled and c == 0 else None
@@ -175,7 +176,7 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
         if plan.checkpoint is not None and (
             t == plan.n_iter or time.monotonic() - saved > CHECKPOINT_SECONDS
         ):
-            plan.checkpoint.save(c, chain, t, record.seal())
+            plan.checkpoint.save(c, chain, t, record.take_checksum())
             saved = time.monotonic()
         yield
     record.close(t)
@@ -183,7 +184,7 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
 
 
 class Monitor:
-    """What is shown beside the progress of the first chain, at most once a second."""
+    """Facts for the progress bar about the first chain, updated once a second."""
 
     def __init__(self, plan, target):
         self.plan, self.target = plan, target

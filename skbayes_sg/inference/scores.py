@@ -1,4 +1,4 @@
-"""Scores of draws: what the kernel Stein discrepancy needs to know of a posterior."""
+"""Scores of draws, which are the gradients of the log posterior at the draws."""
 
 from contextlib import nullcontext
 
@@ -21,27 +21,31 @@ from skbayes_sg.kernels.protocol.model import (
 from skbayes_sg.kernels.protocol.target import hidden
 from skbayes_sg.kernels.scores import score_draws
 
-BLOCK_SIZE = 100  # draws of one task: with a stream of its own, whatever n_jobs is
+DRAWS_PER_TASK = 100  # each task has its own random stream, independent of n_jobs
 
 
 def posterior_scores(model, draws, gradient=None, *, temperature=1.0, n_jobs=None):
     """Return the gradient of the log posterior at recorded draws, (n, d) float64.
 
     `gradient` is a gradient estimator, the full gradient by default. Two calls with the
-    same arguments use the same minibatches. Where a draw records the model's
-    hyperparameters, it is scored given its own; there the gradient is always full.
+    same arguments use the same minibatches. If draws include hyperparameters, the score
+    of a draw is conditional on them and always uses the full gradient.
     """
     model = for_kernels(model)
     if implements(work_at, model):
         return _conditional_scores(model, draws) / temperature
     gradient = for_kernels(prepare(gradient or Full(), model))
     thetas = np.stack([theta_of(model, draw) for draw in draws])
-    starts = range(0, len(thetas), BLOCK_SIZE)
+    starts = range(0, len(thetas), DRAWS_PER_TASK)
     threaded = effective_n_jobs(n_jobs) > 1
     with one_blas_thread() if threaded else nullcontext():
         parts = Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(_score_block)(
-                model, gradient, temperature, thetas[start : start + BLOCK_SIZE], start
+            delayed(_score_part)(
+                model,
+                gradient,
+                temperature,
+                thetas[start : start + DRAWS_PER_TASK],
+                start,
             )
             for start in starts
         )
@@ -57,10 +61,10 @@ def _conditional_scores(model, draws):
     return scores
 
 
-def _score_block(model, gradient, temperature, thetas, seed):
+def _score_part(model, gradient, temperature, thetas, seed):
     rng = np.random.default_rng(seed)
     target = make_target(model, gradient, Identity(), rng, 1.0 / temperature)
-    thetas = thetas.copy()  # writable also where a process pool mapped it from a file
+    thetas = thetas.copy()  # a process pool may have mapped it read-only from a file
     out = np.empty_like(thetas)
     score_draws(hidden(target, rng, out), thetas, rng, out)
     return out

@@ -1,4 +1,4 @@
-"""All that a chain owns, by name: its generator and every array it changes."""
+"""Snapshots of chains: the random generator and all arrays that a chain changes."""
 
 import json
 
@@ -15,7 +15,7 @@ def own_arrays(part, name=""):
 
 
 def snapshot(chain, t):
-    """Return what `chain` owns after iteration t, as a dict of arrays."""
+    """Return the state of `chain` after iteration t, as a dict of arrays."""
     rng = json.dumps(chain.rng.bit_generator.state).encode()
     return {
         **dict(own_arrays(chain)),
@@ -25,7 +25,7 @@ def snapshot(chain, t):
 
 
 def restore(chain, saved):
-    """Bring `chain`, new and of the same kind, to where it was; return t."""
+    """Restore the state of `chain`, a new one of the same type; return t."""
     for name, array in own_arrays(chain):
         if array.shape != saved[name].shape or array.dtype != saved[name].dtype:
             raise KeyError(name)

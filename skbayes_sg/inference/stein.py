@@ -1,7 +1,7 @@
 """Kernel Stein discrepancy and Stein thinning of draws with their scores.
 
-`skbayes_sg.metrics` is the public face; here every argument is already valid: C-ordered
-float64 arrays of shape (n_draws, dim).
+`skbayes_sg.metrics` is the public interface and validates arguments. Here draws and
+scores are C-ordered float64 arrays of shape (n_draws, dim).
 """
 
 import math
@@ -15,8 +15,9 @@ from scipy.linalg import solve_triangular
 from skbayes_sg.kernels.numerics.blas import one_blas_thread
 from skbayes_sg.kernels.stein import Points, add_column, pair_sum, pair_sums
 
-# Three blocks of products, 1.5 MB, stay in the second-level cache of a core.
-BLOCK_SIZE = 256
+# The matrix of all pairs is computed in square tiles. Three tiles of products, 1.5 MB,
+# fit into the second-level cache of a core.
+TILE_SIZE = 256
 
 
 def whiten(draws, scores, covariance):
@@ -44,11 +45,11 @@ def stein_pairs(draws, scores, c, beta, *, per_dimension=False, n_jobs=None):
     per_dimension : bool
         Whether to return the sums of each k0_j, of shape (dim,), instead of one float.
     n_jobs : int or None
-        Number of threads. Every block of rows is summed by itself and the blocks are
-        added in their order, so that the result does not depend on it.
+        Number of threads. Rows are summed in groups of `TILE_SIZE`, and the sums are
+        added in a fixed order, so that the result does not depend on `n_jobs`.
     """
     x = draws - draws.mean(axis=0)
-    # The unit in which draws and scores are of one size, where x + s loses neither:
+    # In this unit draws and scores are of similar size, so that x + s is accurate:
     # with x -> u x, s -> s / u, c -> u c the kernel becomes u^(2 beta - 2) k0.
     unit = _unit(np.linalg.norm(scores), np.linalg.norm(x))
     x *= unit
@@ -57,18 +58,18 @@ def stein_pairs(draws, scores, c, beta, *, per_dimension=False, n_jobs=None):
     points = Points(x, s, x + s, *products)
     kernel = pair_sums if per_dimension else pair_sum
 
-    def block(start):
-        return kernel(points, start, BLOCK_SIZE, (unit * c) ** 2, beta)
+    def tile(start):
+        return kernel(points, start, TILE_SIZE, (unit * c) ** 2, beta)
 
-    starts = range(0, len(x), BLOCK_SIZE)
+    starts = range(0, len(x), TILE_SIZE)
     with one_blas_thread():
-        sums = _in_threads(block, starts, effective_n_jobs(n_jobs))
+        sums = map_in_threads(tile, starts, effective_n_jobs(n_jobs))
     return 2 * unit ** (2 - 2 * beta) * np.sum(sums, axis=0)
 
 
 def stein_thin(draws, scores, m, c, beta):
-    """Return the indices of `m` draws, each chosen to lower the discrepancy most."""
-    x, s = draws.copy(), scores.copy()  # writable, or numba would compile once more
+    """Return the indices of `m` draws, each chosen to minimize the discrepancy."""
+    x, s = draws.copy(), scores.copy()  # read-only arrays would be compiled separately
     objective = 0.5 * stein_diagonal(s, c, beta).sum(axis=1)
     indices = np.empty(m, dtype=np.intp)
     for n_chosen in range(m):
@@ -77,11 +78,11 @@ def stein_thin(draws, scores, m, c, beta):
     return indices
 
 
-def _in_threads(function, arguments, n_threads):
+def map_in_threads(function, arguments, n_threads):
     """Return ``function(argument)`` for each, computed by this and other threads.
 
-    A thousand draws take some milliseconds: less than joblib waits between two looks at
-    its threads, and so little that starting one thread less shows.
+    A thousand draws take a few milliseconds, less than the polling interval of joblib,
+    so little that it pays to let the current thread work instead of starting another.
     """
     waiting, results = iter(arguments), {}
 
@@ -98,14 +99,14 @@ def _in_threads(function, arguments, n_threads):
             try:
                 work()
             finally:
-                deque(waiting, maxlen=0)  # after an error nothing is left to others
+                deque(waiting, maxlen=0)  # after an error, leave no work to others
             for other in others:
                 other.result()
     return [results[argument] for argument in arguments]
 
 
 def _unit(scores_size, draws_size):
-    """Return sqrt(scores_size / draws_size) as a power of two, which rounds nothing."""
+    """Return sqrt(scores_size / draws_size) as a power of two, which is exact."""
     if scores_size == 0 or draws_size == 0:
         return 1.0
     exponent = 0.5 * (math.log2(scores_size) - math.log2(draws_size))

@@ -1,27 +1,29 @@
-"""The kernel Stein discrepancy in time that grows with the number of draws.
+"""The kernel Stein discrepancy by random features, in time linear in the draws.
 
-The kernel (c^2 + r^2)^beta is a mixture of normal ones, exp(-t r^2) with t from a Gamma
-law of shape -beta and rate c^2, and so the mean of waves with frequencies w of
-N(0, 2 t I), times c^(2 beta). Some hundred of them stand for all.
+The kernel (c^2 + r^2)^beta is c^(2 beta) times a mixture of Gaussian kernels
+exp(-t r^2), where t has a Gamma distribution with shape -beta and rate c^2. It is
+therefore the mean of waves with frequencies w from N(0, 2 t I), which is approximated
+by a few hundred random frequencies.
 """
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy.special import gammaincinv
 
-from skbayes_sg.inference.stein import _in_threads
+from skbayes_sg.inference.stein import map_in_threads
 from skbayes_sg.kernels.numerics.blas import one_blas_thread
 from skbayes_sg.kernels.stein_features import feature_sums
 
-FEATURES, DRAWS = 32, 1024  # of a block: three of 256 KB stay in the second-level cache
+FEATURES, DRAWS = 32, 1024  # of a tile; three tiles of 256 KB fit into the L2 cache
 
 
 def feature_pairs(draws, scores, c, beta, n_features, rng, n_jobs=None):
     """Return unbiased estimates of the sums of k0_j over ordered pairs of two draws.
 
-    Every frequency makes one, (n_features, dim). Pairs of a draw with itself, which are
-    known and would only add noise, are left out. The widths t are one from each of as
-    many equally probable intervals, in their order: see `stratified_error`.
+    There is one estimate per frequency, (n_features, dim). Pairs of a draw with itself
+    are left out, since they are known and would only add noise. The widths t are
+    stratified: one from each of `n_features` equally probable intervals, in increasing
+    order; see `stratified_error`.
     """
     n, d = draws.shape
     x = draws - draws.mean(axis=0)
@@ -29,22 +31,23 @@ def feature_pairs(draws, scores, c, beta, n_features, rng, n_jobs=None):
     width = np.sqrt(2 * gammaincinv(-beta, levels)) / c
     frequencies = width[:, None] * rng.standard_normal((n_features, d))
 
-    def block(start):
+    def tile(start):
         return feature_sums(x, scores, frequencies[start : start + FEATURES], DRAWS)
 
     with one_blas_thread():
-        blocks = _in_threads(
-            block, range(0, n_features, FEATURES), effective_n_jobs(n_jobs)
+        tiles = map_in_threads(
+            tile, range(0, n_features, FEATURES), effective_n_jobs(n_jobs)
         )
-    real, imaginary = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    real, imaginary = (np.concatenate(parts) for parts in zip(*tiles, strict=True))
     own = np.einsum("ij,ij->j", scores, scores) + n * frequencies**2
     return c ** (2 * beta) * (real**2 + imaginary**2 - own)
 
 
 def stratified_error(values):
-    """Return the standard error of a mean over strata in their order, for each column.
+    """Return the standard error of a mean over ordered strata, for each column.
 
-    Neighbors, an even number of them, have nearly the same expectation.
+    Neighboring strata have nearly the same expectation, so that their differences
+    measure the error. Their number must be even.
     """
     differences = values[::2] - values[1::2]
     return np.sqrt(np.sum(differences**2, axis=0)) / len(values)

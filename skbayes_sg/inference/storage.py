@@ -1,4 +1,4 @@
-"""Where draws are kept: in memory or in a file, in any type, or as sums alone."""
+"""Storage of draws: in memory, in a file, in another type, or only as sums."""
 
 import hashlib
 import itertools
@@ -7,23 +7,23 @@ import os
 import numpy as np
 
 from skbayes_sg.inference.draw_files import DrawFile, create
-from skbayes_sg.inference.moments import BLOCK, add_draws
+from skbayes_sg.inference.moments import BUFFERED_DRAWS, add_draws
 from skbayes_sg.kernels.protocol.model import n_recorded, parameter_dtype
 
 MAX_BYTES = 4 * 2**30  # of draws held in memory
-BUFFERED = 8  # draws on their way to storage of another type
+BUFFERED = 8  # draws that are converted to another type together
 CHECKSUM_BYTES = 16
-FILE_BUFFER = 2**20  # bytes of draws on their way to a file
+FILE_BUFFER = 2**20  # bytes of draws that are written to a file together
 KEPT = "draws", "moments", "variances"
 
 
 def check_keep(keep, model, n_chains, storage):
-    """Raise a ValueError if what is to be kept has no meaning, or does not fit."""
+    """Raise a ValueError if `keep` is unknown, or does not fit into memory."""
     if keep not in KEPT:
         raise ValueError(f"keep={keep!r} is not one of {', '.join(map(repr, KEPT))}")
     if keep != "draws" and storage is not None:
         raise ValueError(
-            f"storage={storage!r} is for draws, of which keep={keep!r} has none; set "
+            f"storage={storage!r} stores draws, but keep={keep!r} keeps none; set only "
             "one of the two"
         )
     dim = n_recorded(model)
@@ -61,7 +61,7 @@ def allocate_draws(model, n_chains, n_draws, storage=None, dtype=None):
 
 
 def _new_file(folder):
-    """Return the path of a new file for draws: fits do not share one."""
+    """Return the path of a new file for draws, since fits do not share files."""
     os.makedirs(folder, exist_ok=True)
     for k in itertools.count():
         path = os.path.join(folder, f"draws-{k}.npy" if k else "draws.npy")
@@ -77,34 +77,35 @@ def in_file(draws):
     return isinstance(draws, DrawFile)
 
 
-def recorder(plan, draws, sums, t, c):
-    """Return the way of a chain's draws from the compiled loop to where they are kept.
+def make_recorder(plan, draws, sums, t, c):
+    """Return the recorder that moves a chain's draws from the loop to their storage.
 
     Parameters
     ----------
     plan : Plan
     draws : ndarray of shape (n_draws, dim) or DrawFile
-        Where the draws are kept, if they are.
+        Storage of the draws, if they are kept.
     sums : Sums
-        What is kept of them otherwise.
+        Sums of the draws otherwise.
     t : int
-        The iteration at which the chain is.
+        The current iteration of the chain.
     c : int
         The number of the chain.
     """
     if plan.keep != "draws":
-        return Summed(plan, sums, t)
+        return SummingRecorder(plan, sums, t)
     if in_file(draws):
-        return Filed(plan, draws, t, c)
+        return FileRecorder(plan, draws, t, c)
     if draws.dtype != parameter_dtype(plan.model):
-        return Converted(plan, draws, t)
+        return ConvertingRecorder(plan, draws, t)
     return Recorder(plan, draws)
 
 
 class Recorder:
-    """Draws are written where they are kept.
+    """Record draws in the array in which they are kept.
 
-    The loop writes them to `buffer`, of which `passed` draws have left already.
+    The loop writes draws to `buffer`; `passed` counts those that were moved from there
+    to their storage.
     """
 
     def __init__(self, plan, buffer, passed=0):
@@ -117,7 +118,7 @@ class Recorder:
 
     @property
     def full(self):
-        """The iteration after which the buffer has no room left."""
+        """The iteration after which the buffer is full."""
         return self.first + len(self.buffer) * self.plan.thin
 
     def waiting(self, t):
@@ -125,21 +126,21 @@ class Recorder:
         return self.buffer[: max(0, self.plan.n_kept(t) - self.passed)]
 
     def update(self, t):
-        """Pass on what is to leave the buffer after iteration t."""
+        """Move draws from the buffer to their storage after iteration t."""
 
     def close(self, t):
-        """Pass on all draws that are left after t, the last iteration."""
+        """Move the remaining draws to their storage after t, the last iteration."""
 
-    def seal(self):
-        """Return (stop, checksum) of the draws written to a file since the last time.
+    def take_checksum(self):
+        """Return (stop, checksum) of the draws written to a file since the last call.
 
-        Empty where there is no file.
+        Empty if there is no file.
         """
         return ()
 
 
-class Converted(Recorder):
-    """Draws are kept in another type, and pass through a buffer of a few."""
+class ConvertingRecorder(Recorder):
+    """Record draws in another type, through a small buffer."""
 
     def __init__(self, plan, draws, t, n_buffered=BUFFERED):
         buffer = np.empty((n_buffered, draws.shape[-1]), parameter_dtype(plan.model))
@@ -147,7 +148,7 @@ class Converted(Recorder):
         self.draws = draws
 
     def update(self, t):
-        """Convert all that the buffer holds."""
+        """Convert all draws in the buffer."""
         draws = self.waiting(t)
         if len(draws) == 0:
             return
@@ -156,7 +157,7 @@ class Converted(Recorder):
         if out.dtype != draws.dtype and not np.isfinite(out).all():
             raise ValueError(
                 f"storage_dtype={out.dtype.name!r} holds numbers up to "
-                f"{np.finfo(out.dtype).max:.3g}, and a draw has "
+                f"{np.finfo(out.dtype).max:.3g}, but a draw contains "
                 f"{np.abs(draws).max():.3g}; use a larger type"
             )
         self._store(out)
@@ -166,8 +167,8 @@ class Converted(Recorder):
         self.draws[self.passed : self.passed + len(draws)] = draws
 
 
-class Filed(Converted):
-    """Draws are written to a file, of any type, and a checksum is made on the way."""
+class FileRecorder(ConvertingRecorder):
+    """Record draws of any type in a file, and compute their checksum."""
 
     def __init__(self, plan, file, t, c):
         n_bytes = file.shape[2] * parameter_dtype(plan.model).itemsize
@@ -179,12 +180,12 @@ class Filed(Converted):
         self.draws.write(self.c, self.passed, draws)
         self.checksum.update(np.ascontiguousarray(draws).data)
 
-    def seal(self):
-        """Return (stop, checksum) of the draws since the last time, now on the disk."""
+    def take_checksum(self):
+        """Return (stop, checksum) of the draws since the last call, now on the disk."""
         self.draws.sync()
-        sealed = self.passed, self.checksum.digest()
+        stop_and_checksum = self.passed, self.checksum.digest()
         self.checksum = new_checksum()
-        return sealed
+        return stop_and_checksum
 
 
 def new_checksum():
@@ -192,23 +193,26 @@ def new_checksum():
     return hashlib.blake2b(digest_size=CHECKSUM_BYTES)
 
 
-class Summed(Recorder):
-    """Draws are summed in blocks, whole ones whatever the chunks: so is the rounding.
+class SummingRecorder(Recorder):
+    """Record only sums of draws, which are added in groups of `BUFFERED_DRAWS`.
 
-    A block belongs to the chain, so that a snapshot between two of them is complete.
+    The groups, and so the rounding errors, do not depend on the chunks of the run. The
+    buffer is part of the chain, so that a snapshot includes the draws still in it.
     """
 
     def __init__(self, plan, sums, t):
-        super().__init__(plan, sums.block, plan.n_kept(t) // BLOCK * BLOCK)
+        super().__init__(
+            plan, sums.block, plan.n_kept(t) // BUFFERED_DRAWS * BUFFERED_DRAWS
+        )
         self.sums = sums
 
     def update(self, t):
-        """Add a block that is full."""
-        if len(self.waiting(t)) == BLOCK:
+        """Add the draws if the buffer is full."""
+        if len(self.waiting(t)) == BUFFERED_DRAWS:
             self.close(t)
 
     def close(self, t):
-        """Add the block as far as it is filled."""
+        """Add all draws in the buffer."""
         draws = self.waiting(t)
         if len(draws) > 0:
             weights = self.plan.weights(self.passed, self.passed + len(draws))

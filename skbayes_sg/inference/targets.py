@@ -1,4 +1,4 @@
-"""A chain's own view of the posterior."""
+"""Targets: the posterior together with the buffers of one chain."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from skbayes_sg.kernels.protocol.target import (
 def make_target(
     model, gradient, coordinates, rng, inverse_temperature=1.0, corrects=False
 ):
-    """Return one chain's own view of the posterior, its buffers allocated."""
+    """Return a `Target` for one chain, with newly allocated buffers."""
     d, dtype = n_parameters(model), parameter_dtype(model)
     zeros = [np.zeros(d, dtype) for _ in range(4)]
     noise = GradientNoise(

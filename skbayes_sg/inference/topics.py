@@ -1,4 +1,4 @@
-"""What draws of topics say of documents, and how well they predict words."""
+"""Topics of documents, and predictions of words, from posterior draws of topics."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -12,9 +12,9 @@ from skbayes_sg.inference.alignment import align
 from skbayes_sg.kernels.models.lda_documents import add_document_moments
 
 BURN_IN = 20  # sweeps over a document with the first draw of a chain
-SWEEPS = 10  # with every draw; those of the next go on where the last ones ended
-COMPLETION_SWEEPS = 40  # with every draw, where predictions are compared
-PAIRS_AT_ONCE = 2**22  # of a word in a document and a topic
+SWEEPS = 10  # with every draw, each continuing from the assignments of the last
+COMPLETION_SWEEPS = 40  # with every draw, to predict the second halves of documents
+PAIRS_AT_ONCE = 2**22  # pairs of a word in a document and a topic, held in memory
 
 
 class TopicDraws(NamedTuple):
@@ -53,9 +53,9 @@ def align_draws(draws, n_topics, n_words):
     Returns
     -------
     orders : ndarray of shape (n_chains, n_draws, n_topics)
-        The topic of each draw that has now this label.
+        The topic of each draw that now has this label.
     affinity : ndarray of shape (n_chains, n_topics)
-        With the mean over all draws, averaged over the draws of a chain.
+        Affinity with the mean over all draws, averaged over the draws of a chain.
     """
     shape = draws.shape[:2]
     counts = TopicDraws.of(draws, n_topics, n_words).counts
@@ -66,7 +66,7 @@ def align_draws(draws, n_topics, n_words):
 
 
 def permute(draws, orders, n_topics, n_words):
-    """Put the topics of each recorded draw into an order, in place."""
+    """Reorder the topics of each recorded draw in place."""
     size = n_topics * n_words
     for at in np.ndindex(draws.shape[:2]):
         draw, order = draws[at], orders[at]
@@ -76,10 +76,10 @@ def permute(draws, orders, n_topics, n_words):
 
 
 def topic_moments(draws, n_topics, n_words, variances=None, given=True):
-    """Return what recorded draws, (n_chains, n_draws, dim), say of the topics.
+    """Return posterior moments of the topics from recorded draws.
 
-    Given the pseudo-counts b of a draw, the words of a topic have a Dirichlet(b) law,
-    whose mean m = b / sum b and variance m (1 - m) / (1 + sum b) are known.
+    Given the pseudo-counts b of a draw, the words of a topic have a Dirichlet(b)
+    distribution with mean m = b / sum b and variance m (1 - m) / (1 + sum b).
 
     Parameters
     ----------
@@ -88,9 +88,9 @@ def topic_moments(draws, n_topics, n_words, variances=None, given=True):
     n_topics, n_words : int
         K and W.
     variances : ndarray of the shape of `draws`, default=None
-        Those of the draws, where `draws` holds their means.
+        Variances of the draws, if `draws` holds their means.
     given : bool, default=True
-        Whether draws are pseudo-counts, and no draws of the topics themselves.
+        Whether draws are pseudo-counts rather than draws of the topics themselves.
 
     Returns
     -------
@@ -164,14 +164,14 @@ def _parts(indptr, n):
 
 
 def split_tokens(X, seed=0):
-    """Return two CSR matrices that share the tokens of each document by halves."""
+    """Return two CSR matrices, each with a random half of every document's tokens."""
     rng = np.random.default_rng(seed)
     words, indptr = tokens_of(X)
     documents = np.repeat(np.arange(X.shape[0]), np.diff(indptr))
     order = np.lexsort((rng.random(words.size), documents))
     place = np.empty(words.size, np.int64)
     place[order] = np.arange(words.size)
-    # An odd token goes to the half that is known.
+    # If the number of tokens is odd, the known half gets one more.
     known = place - indptr[documents] < (np.diff(indptr)[documents] + 1) // 2
     halves = []
     for half in (known, ~known):
@@ -209,7 +209,8 @@ def completion_log_probability(X, draws, seed=0, n_jobs=None):
 def log_bound(X, phi, alpha, n_iter=100, tolerance=1e-4):
     """Return a lower bound of log p of all documents given topics phi, (W, K).
 
-    The variational bound with a Dirichlet(gamma) law of each document's weights.
+    This is the variational bound with a Dirichlet(gamma) distribution of each
+    document's topic weights.
     """
     total = 0.0
     size = max(1, PAIRS_AT_ONCE // (phi.shape[1] * max(1, X.nnz // X.shape[0])))
@@ -241,9 +242,9 @@ def _log_bound(X, phi, alpha, n_iter, tolerance):
 
 
 def log_probability_of_tokens(counts, beta):
-    """Return log p(w | z) of pseudo-counts beta + n, (K, W): no label matters.
+    """Return log p(w | z) of pseudo-counts beta + n, (K, W).
 
-    The topics are integrated out.
+    The topics are integrated out; their order does not matter.
     """
     counts = np.asarray(counts, np.float64)
     value = gammaln(counts).sum() - gammaln(counts.sum(axis=1)).sum()

@@ -1,1 +1,1 @@
-"""The numba layer: generic operations, components and the one compiled loop."""
+"""The compiled layer: generic operations, components and the loop of a chain."""

@@ -70,8 +70,8 @@ def _(coordinates, g, out):
 
 @to_theta.register(Dense)
 def _(coordinates, position, out):
-    # Four rows at a time, for which the position is read once. Left of the diagonal are
-    # zeros, so all four may begin with the first one's.
+    # Four rows at a time, so that the position is read once for all four. The factor is
+    # zero left of the diagonal, so all four can start at the diagonal of the first.
     center, factor, d = coordinates.center, coordinates.factor, out.size
     whole = d - d % 4
     for i in range(0, whole, 4):
@@ -151,7 +151,7 @@ def _(coordinates, matrix):
 @pull_back_metric.register(Dense)
 def _(coordinates, matrix):
     factor, d = coordinates.factor, len(matrix)
-    # L is upper triangular: from the last row or column on, none is needed again.
+    # L is upper triangular: in this order no overwritten entry is needed again.
     for i in range(d):
         for j in range(d - 1, -1, -1):
             matrix[i, j] *= factor[j, j]

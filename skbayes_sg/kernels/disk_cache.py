@@ -1,7 +1,8 @@
-"""Numba's disk cache, whose files carry a checksum: a damaged one is compiled anew.
+"""Numba's disk cache with checksums, so that damaged files are compiled again.
 
-Numba reads whatever is there. Of a file that a crash or a full disk cut short comes an
-error of pickle or of LLVM, and of a changed byte in machine code anything.
+Numba does not check the files of its cache. A file truncated by a crash or a full disk
+causes an error of pickle or of LLVM, and a changed byte in machine code can have any
+effect.
 """
 
 import contextlib
@@ -10,11 +11,11 @@ import io
 
 from numba.core.caching import IndexDataCacheFile
 
-_BYTES = 16  # of a checksum, at the end of a file, where pickle does not look
+_BYTES = 16  # of the checksum at the end of a file, which pickle ignores
 
 
 def verify_cache(dispatcher):
-    """Let a dispatcher with a disk cache check what it reads from there."""
+    """Let a dispatcher verify the checksums of files in its disk cache."""
     cache = dispatcher._cache
     cache._cache_file = VerifiedFiles(
         cache_path=cache.cache_path,
@@ -27,7 +28,7 @@ class VerifiedFiles(IndexDataCacheFile):
     """The index and the data files of one function."""
 
     def save(self, key, data):
-        """Write an entry; without space the code in memory has to do."""
+        """Write an entry; if the disk is full, the code is used from memory only."""
         with contextlib.suppress(OSError):
             super().save(key, data)
 
@@ -36,7 +37,7 @@ class VerifiedFiles(IndexDataCacheFile):
 
     def _load_data(self, name):
         if not _is_whole(self._data_path(name)):
-            raise OSError(f"{name} is damaged")  # numba's sign to compile
+            raise OSError(f"{name} is damaged")  # makes numba compile again
         return super()._load_data(name)
 
     @contextlib.contextmanager
@@ -51,7 +52,7 @@ def _is_whole(path):
     try:
         with open(path, "rb") as file:
             content = file.read()
-    except OSError:  # there is none
+    except OSError:  # the file does not exist
         return False
     return _checksum(content[:-_BYTES]) == content[-_BYTES:]
 

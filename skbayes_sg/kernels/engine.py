@@ -1,4 +1,4 @@
-"""The one compiled loop.
+"""The compiled loop of a chain, the same for all components.
 
 Its first call compiles it for a sampler, or, if that looks into the model, for a triple
 of sampler, gradient estimator and model; later processes take it from the disk cache.
@@ -15,7 +15,7 @@ from skbayes_sg.kernels.protocol.target import (
     refresh_after,
 )
 from skbayes_sg.kernels.schedules import step_size_at
-from skbayes_sg.kernels.separate import call_address, uncounted
+from skbayes_sg.kernels.separate import call_address, without_refcounts
 
 
 @entry_point(forceinline=True)
@@ -36,10 +36,10 @@ def run_chain(
     """Run iterations `start` to `stop` of a chain and record every `thin`-th draw.
 
     The gradient noise is measured every `noise_every` iterations before `noise_until`.
-    What happens at an iteration depends on its number alone, so it does not matter in
-    which chunks a chain is run.
+    All of this depends on the number of the iteration only, so that the result does not
+    depend on the chunks in which a chain is run.
     """
-    state, target, rng, draws = uncounted((state, target, rng, draws))
+    state, target, rng, draws = without_refcounts((state, target, rng, draws))
     for t in range(start, stop):
         step(sampler, state, target, step_size_at(schedule, t), rng)
         refresh_after(target, sampler, state, t, rng)

@@ -1,9 +1,9 @@
-"""Generic operations that numba compiles too, and the entry points that call them.
+"""Generic operations, which numba can compile, and the entry points that call them.
 
-An operation is an ordinary `functools.singledispatch` function. Compiled code finds the
-implementation by the class of the first argument's type, so the same source runs with
-and without the compiler. An *entry point* is compiled for the components it is called
-with, and cached on disk under a digest of all sources that it may inline.
+An operation is an ordinary `functools.singledispatch` function. Compiled code selects
+the implementation by the type of the first argument as well, so the same source runs
+with and without the compiler. An *entry point* is compiled for the components that it
+is called with, and cached on disk under a digest of all sources that it may inline.
 """
 
 import functools
@@ -22,10 +22,10 @@ from numba import types
 from numba.extending import overload, register_jitable
 
 from skbayes_sg.kernels.disk_cache import verify_cache
-from skbayes_sg.kernels.interruptible import in_a_thread
+from skbayes_sg.kernels.interruptible import compiling_in_thread
 
-# Everything that fastmath offers but nnan and ninf: divergence checks need NaN and Inf.
-# A division by zero gives them too, in place of an error that keeps loops from vectors.
+# All flags of fastmath except nnan and ninf, since divergence checks need NaN and Inf.
+# Division by zero also gives them; raising an error would prevent vectorization.
 OPTIONS = {
     "nogil": True,
     "error_model": "numpy",
@@ -45,7 +45,7 @@ def _python_class(numba_type):
 
 
 def kernel_op(contract):
-    """Make `contract` a generic operation on its first argument, for numba as well."""
+    """Make `contract` a generic operation on its first argument, also for numba."""
     op = functools.singledispatch(contract)
     _OPERATIONS.append(op)
 
@@ -58,7 +58,7 @@ def kernel_op(contract):
 
 
 def python_op(contract):
-    """Make `contract` a generic operation that is called outside the loop only."""
+    """Make `contract` a generic operation that is only called outside the loop."""
     return functools.singledispatch(contract)
 
 
@@ -73,13 +73,13 @@ def _component_classes(values):
 
 
 def _imported(module):
-    """Yield `module` and all it imports, but for what is installed elsewhere."""
+    """Yield `module` and all modules it imports, except installed packages."""
     pending, seen = [module], set()
     while pending:
         module = pending.pop()
         path = getattr(module, "__file__", None)
         if module in seen or path is None or not os.path.isfile(path):
-            continue  # it has no file where it was piped to the interpreter
+            continue  # code piped to the interpreter has no file
         if not module.__name__.startswith("skbayes_sg") and path.startswith(_INSTALLED):
             continue
         seen.add(module)
@@ -97,7 +97,8 @@ def _digest(classes):
     sources = set()
     for op in _OPERATIONS:
         for function in {op.dispatch(cls) for cls in classes} - {op.dispatch(object)}:
-            sources.add(repr(function.__code__.co_code).encode())  # no file: notebooks
+            # The bytecode covers functions without a file, as in notebooks.
+            sources.add(repr(function.__code__.co_code).encode())
             for module in _imported(sys.modules.get(function.__module__)):
                 sources.add(pathlib.Path(module.__file__).read_bytes())
     digest = hashlib.sha256()
@@ -107,16 +108,16 @@ def _digest(classes):
 
 
 def source_digest(values):
-    """Return a digest of all code that an entry called with `values` may inline.
+    """Return a digest of all code that an entry point called with `values` may inline.
 
-    It covers the file of every implementation that the components among `values` bring
-    along, wherever it was registered from, and what those files import.
+    It covers the files of all implementations registered for the components among
+    `values`, and the files that these import.
     """
     return _digest(frozenset(_component_classes(values)) | {np.ndarray})
 
 
 def compiled(function, **options):
-    """Compile `function` with the disk cache, or without one where none is writable."""
+    """Compile `function` with a disk cache, or without if none is writable."""
     options = OPTIONS | options
     if numba.config.DISABLE_JIT:
         return numba.njit(function, **options)
@@ -126,14 +127,15 @@ def compiled(function, **options):
     except RuntimeError:  # numba: "no locator available"
         _warn_of_no_cache()
         dispatcher = numba.njit(function, **options)
-    dispatcher.compile = in_a_thread(dispatcher.compile)
+    dispatcher.compile = compiling_in_thread(dispatcher.compile)
     return dispatcher
 
 
 @functools.cache
 def _warn_of_no_cache():
     warnings.warn(
-        "numba finds no writable cache directory, so every process compiles again; "
+        "numba finds no writable cache directory, so every process compiles the code "
+        "again; "
         "set NUMBA_CACHE_DIR to a writable folder to avoid this",
         RuntimeWarning,
         stacklevel=4,
@@ -143,11 +145,11 @@ def _warn_of_no_cache():
 def entry_point(function=None, **options):
     """Compile `function` for the components it is called with.
 
-    Its options are numba's, and what it calls inherits them.
+    The options are those of numba; functions that it calls inherit them.
 
-    Numba names a cache file after the function, and invalidates it by the time stamp of
-    the function's own file only. The digest of all sources in play is made part of the
-    name, so that an edit of any component reaches every process.
+    Numba names a cache file after the function, and invalidates it only by the time
+    stamp of the function's own file. Here the digest of all sources involved is part of
+    the name, so that the code is compiled again when any component was edited.
     """
     if function is None:
         return functools.partial(entry_point, **options)
@@ -171,10 +173,11 @@ def entry_point(function=None, **options):
 
 
 def for_kernels(component):
-    """Return the component as kernels expect it, so that equal kinds compile once.
+    """Return the component with standard types, so that kernels are compiled only once.
 
-    Numbers become what their annotation says, arrays read-only views (no component is
-    written to while a chain runs, and memory-mapped or frozen input stays as it is).
+    Numbers are converted to the type of their annotation and arrays to read-only views.
+    Components are never written to while a chain runs, and so memory-mapped and frozen
+    arrays have the same type as others.
     """
     kinds = {int: int, float: float, bool: bool}
     fields = {}
@@ -193,14 +196,14 @@ def for_kernels(component):
 
 @functools.singledispatch
 def wrapped_by(component):
-    """Return what `component` wraps, None for all but wrappers."""
+    """Return the component inside a wrapper, None if `component` is not a wrapper."""
     return None
 
 
 def implements(op, component):
     """Whether `component` has its own implementation of `op`.
 
-    A wrapper that passes `op` on has it where the component inside has it.
+    A wrapper that passes `op` on implements it if the component inside does.
     """
     if op.dispatch(type(component)) is op.dispatch(object):
         return False
@@ -209,7 +212,7 @@ def implements(op, component):
 
 
 def missing(op, component):
-    """Return the error of an operation that `component` lacks."""
+    """Return the error for an operation that `component` does not implement."""
     return NotImplementedError(
         f"{type(component).__name__} does not implement {op.__name__}()"
     )

@@ -5,11 +5,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 
-def in_a_thread(compile_):
-    """Let a thread of its own compile, where the main thread would.
+def compiling_in_thread(compile_):
+    """Compile in a separate thread instead of in the main thread.
 
-    Ctrl-C then breaks off the wait, at once, and not numba midway in its work, after
-    which nothing that shares a type with it would compile.
+    Ctrl-C then interrupts only the waiting main thread. If it interrupted numba in the
+    middle of its work, numba could not compile code with the same types afterwards.
     """
 
     @functools.wraps(compile_)

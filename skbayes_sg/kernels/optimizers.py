@@ -1,4 +1,4 @@
-"""Adam (Kingma & Ba, 2015), as a sampler without noise: it runs in the same loop.
+"""Adam (Kingma & Ba, 2015), as a sampler without noise that runs in the same loop.
 
 m <- b1 m + (1 - b1) g,    v <- b2 v + (1 - b2) g^2
 phi <- phi + h m / (1 - b1^k) / (sqrt(v / (1 - b2^k)) + e)

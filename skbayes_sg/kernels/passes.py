@@ -1,7 +1,7 @@
 """Passes over all rows: log posterior, gradient and curvature at one point.
 
-They are compiled from a model's operations on rows, unless it has passes of its own.
-Hessians of models that give none are differences of gradients: exact but for rounding,
+They are compiled from a model's operations on rows, unless the model registers its own
+passes. If a model implements no Hessian, it is computed from differences of gradients,
 at the cost of two gradients per column.
 """
 
@@ -25,12 +25,12 @@ from skbayes_sg.kernels.protocol.model import (
 )
 from skbayes_sg.kernels.protocol.target import locate
 
-MAX_COLUMNS = 256  # up to which the diagonal by differences looks at every column
+MAX_COLUMNS = 256  # of a Hessian whose diagonal is computed column by column
 
 
 @helper
 def log_density_at(target, position, idx):
-    """Return the target's log density at `position`, from all rows; idx is a buffer."""
+    """Return the target's log density at `position`; `idx` is a buffer for rows."""
     theta = locate(target, position)
     model, work = target.model, target.work
     value = log_prior(model, work, theta)
@@ -91,13 +91,13 @@ def _gives_prior_hessian(model):
 def hessian_product(gradient, model, work, theta, vector):
     """Return -Hessian times (d,) `vector`, by central differences of a gradient.
 
-    `gradient` is a pass that adds it, as `row_gradient`. The step balances rounding and
-    the third derivative where the parameters are of the order of 1, or of their size.
+    `gradient` is a pass that adds a gradient, such as `row_gradient`. The step balances
+    the errors of rounding and of the third derivative.
     """
     unit = np.finfo(theta.dtype).eps ** (1 / 3)
     size = np.abs(vector) / np.maximum(1.0, np.abs(theta))
     width = unit / size.max()
-    # What is added to theta after rounding, of the column that matters most.
+    # The distance after rounding, in the coordinate with the largest relative change.
     ends, slopes = [], []
     for sign in (1.0, -1.0):
         ends.append((theta + sign * width * vector).astype(theta.dtype))
@@ -117,7 +117,7 @@ def _difference_hessian(gradient, model, work, theta):
 
 
 def _difference_diagonal(gradient, model, work, theta):
-    """Return the diagonal, by columns or an estimate from random signs if d is large.
+    """Return the diagonal, exactly or, if d is large, estimated from random signs.
 
     The mean of v_j (H v)_j over signs v is H_jj (Bekas, Kokiopoulou & Saad, 2007).
     """
@@ -134,7 +134,7 @@ def _difference_diagonal(gradient, model, work, theta):
 
 @entry_point
 def row_log_posterior(model, work, theta, out):
-    """Do what `log_posterior` does by operations on rows."""
+    """Compute `log_posterior` by operations on rows."""
     out[:] = 0.0
     add_prior_gradient(model, work, theta, out)
     value = log_prior(model, work, theta)
@@ -171,7 +171,7 @@ def subsampled_log_posterior(model, work, theta, idx):
 
 @entry_point
 def row_hessian(model, work, theta, out):
-    """Do what `hessian` does by operations on rows."""
+    """Compute `hessian` by operations on rows."""
     idx = row_buffer()
     for first in range(0, n_rows(model), idx.size):
         rows = fill_rows(idx, first, n_rows(model))
@@ -180,7 +180,7 @@ def row_hessian(model, work, theta, out):
 
 @entry_point
 def row_hessian_diagonal(model, work, theta, out):
-    """Do what `hessian_diagonal` does by operations on rows."""
+    """Compute `hessian_diagonal` by operations on rows."""
     idx = row_buffer()
     for first in range(0, n_rows(model), idx.size):
         rows = fill_rows(idx, first, n_rows(model))

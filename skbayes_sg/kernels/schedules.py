@@ -13,7 +13,7 @@ def step_size_at(schedule, t):
 
 
 class Constant(NamedTuple):
-    """Step size h throughout."""
+    """The same step size h at all iterations."""
 
     step_size: float
 
@@ -21,7 +21,7 @@ class Constant(NamedTuple):
 class Polynomial(NamedTuple):
     """Step size h (1 + t / delay)^-exponent (Teh, Thiery & Vollmer, 2016).
 
-    The mean squared error of an average falls fastest with exponent 1/3.
+    The mean squared error of an average decreases fastest with exponent 1/3.
     """
 
     step_size: float

@@ -8,8 +8,9 @@ from skbayes_sg.kernels.protocol.target import gradient_at, refresh_at
 def score_draws(target, thetas, rng, out):
     """Write the gradient that `target` estimates at each row of `thetas` to `out`.
 
-    Hyperparameters are drawn given theta first: by Fisher's identity, the gradient
-    given such a draw is an unbiased estimate of that of theta's marginal posterior.
+    Hyperparameters are first drawn given theta. By Fisher's identity, the gradient
+    given such a draw is an unbiased estimate of the gradient of theta's marginal
+    posterior.
     """
     for k in range(len(thetas)):
         refresh_at(target, thetas[k], rng)

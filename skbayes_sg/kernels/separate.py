@@ -1,4 +1,4 @@
-"""Functions that are compiled apart from their callers, which call them by address.
+"""Functions that are compiled separately and called by their address.
 
 Numba optimizes a callee again within each of its callers, and compiles a caller again
 for each type of what it passes on. By address, the estimate of a gradient is compiled
@@ -46,7 +46,7 @@ def load(typing_context, pointer):
 
     def codegen(context, builder, signature, args):
         value = context.unpack_value(builder, kind, args[0])
-        return _without_owner(context, builder, kind, value)
+        return _drop_owner(context, builder, kind, value)
 
     return kind(pointer), codegen
 
@@ -94,30 +94,31 @@ def call_address(typing_context, address, memory, args):
     return types.void(address, memory, args), codegen
 
 
-def uncounted(parts):
-    """Return the tuple `parts` with arrays that nobody counts references to.
+def without_refcounts(parts):
+    """Return the tuple `parts` with arrays whose references are not counted.
 
-    Numba counts whoever holds an array or a generator, at every call and return: a
-    hundred atomic additions for each few rows of a minibatch. What an entry point is
-    called with stays alive until it returns, so that its loops need not count.
+    Numba counts the references to arrays and generators at every call and return, which
+    costs about a hundred atomic additions for every few rows of a minibatch. The
+    arguments of an entry point stay alive until it returns, so that its loops need not
+    count references to them.
     """
     return parts
 
 
-@overload(uncounted, inline="always")
+@overload(without_refcounts, inline="always")
 def _(parts):
-    return lambda parts: _borrowed(parts)
+    return lambda parts: _drop_refcounts(parts)
 
 
 @intrinsic
-def _borrowed(typing_context, parts):
+def _drop_refcounts(typing_context, parts):
     def codegen(context, builder, signature, args):
-        return _without_owner(context, builder, signature.args[0], args[0])
+        return _drop_owner(context, builder, signature.args[0], args[0])
 
     return parts(parts), codegen
 
 
-def _without_owner(context, builder, kind, value):
+def _drop_owner(context, builder, kind, value):
     if isinstance(kind, types.Array | types.NumPyRandomGeneratorType):
         owned = cgutils.create_struct_proxy(kind)(context, builder, value=value)
         owned.meminfo = cgutils.get_null_value(owned.meminfo.type)
@@ -125,6 +126,6 @@ def _without_owner(context, builder, kind, value):
     if isinstance(kind, types.BaseTuple):
         for i, item in enumerate(kind):
             part = builder.extract_value(value, i)
-            part = _without_owner(context, builder, item, part)
+            part = _drop_owner(context, builder, item, part)
             value = builder.insert_value(value, part, i)
     return value

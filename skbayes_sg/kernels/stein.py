@@ -7,9 +7,10 @@ k = q^beta, q = c^2 + |delta|^2 (Gorham & Mackey, 2017), dimension j has the ker
          = s_j t_j q^beta + 2 beta q^(beta-1) ((t_j - s_j) delta_j - 1)
            - 4 beta (beta-1) q^(beta-2) delta_j^2
 
-and the joint kernel k0 is its sum over j. A block of pairs takes |delta|^2 and the
-products with s and t from matrix products. These cancel where two draws are much nearer
-to each other than to the origin; such pairs are summed from their differences instead.
+and the joint kernel k0 is its sum over j. Pairs are processed in tiles, for which
+|delta|^2 and the products with s and t come from matrix products. These suffer from
+cancellation if two draws are much nearer to each other than to the origin; such pairs
+are summed from their differences instead.
 """
 
 import math
@@ -24,33 +25,33 @@ NEAR = 1e-4
 
 
 class Points(NamedTuple):
-    """Draws, scores and what every block needs of them."""
+    """Draws, scores and precomputed products."""
 
     x: np.ndarray  # (n, d) draws, centered
-    s: np.ndarray  # (n, d) scores, of about the size of x, lest x + s lose one of them
+    s: np.ndarray  # (n, d) scores, scaled to the size of x so that x + s is accurate
     z: np.ndarray  # (n, d) x + s
     xx: np.ndarray  # (n,) |x|^2
     xs: np.ndarray  # (n,) x's
 
 
 @compiled
-def pair_sum(points, start, block_size, c2, beta):
-    """Return the sum of k0 over pairs i < j, i in the `block_size` rows from `start`.
+def pair_sum(points, start, tile_size, c2, beta):
+    """Return the sum of k0 over pairs i < j, i in the `tile_size` rows from `start`.
 
-    Three matrix products give all four: x't + s'y = (x + s)'(y + t) - x'y - s't.
+    Three matrix products suffice, as x't + s'y = (x + s)'(y + t) - x'y - s't.
     """
     x, s, z, xx, xs = points
     n, d = x.shape
-    stop = min(start + block_size, n)
+    stop = min(start + tile_size, n)
     rows = stop - start
-    room = np.empty((3, rows * block_size))
+    buffers = np.empty((3, rows * tile_size))
     total = 0.0
-    for a in range(start, n, block_size):
-        b = min(a + block_size, n)
+    for a in range(start, n, tile_size):
+        b = min(a + tile_size, n)
         columns = b - a
-        xy = room[0, : rows * columns].reshape(rows, columns)
-        st = room[1, : rows * columns].reshape(rows, columns)
-        zz = room[2, : rows * columns].reshape(rows, columns)
+        xy = buffers[0, : rows * columns].reshape(rows, columns)
+        st = buffers[1, : rows * columns].reshape(rows, columns)
+        zz = buffers[2, : rows * columns].reshape(rows, columns)
         np.dot(x[start:stop], x[a:b].T, xy)
         np.dot(s[start:stop], s[a:b].T, st)
         np.dot(z[start:stop], z[a:b].T, zz)
@@ -69,29 +70,31 @@ def pair_sum(points, start, block_size, c2, beta):
 
 
 @compiled
-def pair_sums(points, start, block_size, c2, beta):
+def pair_sums(points, start, tile_size, c2, beta):
     """Return the sums of each k0_j over the pairs of `pair_sum`, an array of length d.
 
     With A = q^beta, B = 2 beta q^(beta-1), C = -4 beta (beta-1) q^(beta-2), and columns
-    j of the draws and scores, a block of pairs has the sum
+    j of the draws and scores, a tile of pairs has the sum
 
         [s' x'] [A B; B -2C] [t; y] + sum of C (x^2 + y^2) - B (s x + t y + 1).
     """
     x, s, _, xx, _ = points
     n, d = x.shape
-    stop = min(start + block_size, n)
+    stop = min(start + tile_size, n)
     rows = stop - start
     left = np.concatenate((s[start:stop], x[start:stop]))
     product = np.empty_like(left)
-    room = np.empty((5, rows * block_size))
+    buffers = np.empty((5, rows * tile_size))
     b_sum = np.zeros(n)
     c_sum = np.zeros(n)
     sums = np.zeros(d)
-    for a in range(start, n, block_size):
-        b = min(a + block_size, n)
+    for a in range(start, n, tile_size):
+        b = min(a + tile_size, n)
         columns = b - a
-        xy = room[0, : rows * columns].reshape(rows, columns)
-        weights = room[1:].ravel()[: 4 * rows * columns].reshape(2 * rows, 2 * columns)
+        xy = buffers[0, : rows * columns].reshape(rows, columns)
+        weights = (
+            buffers[1:].ravel()[: 4 * rows * columns].reshape(2 * rows, 2 * columns)
+        )
         np.dot(x[start:stop], x[a:b].T, xy)
         for row in range(rows):
             i = start + row
@@ -161,7 +164,7 @@ def _pair(products, j, xx, xs, c2, beta):
 def _inverse(xy, norms, c2):
     """Return 1 / q, and whether the pair is too near for it to be exact."""
     q = max(c2 + norms - 2 * xy, c2)
-    # np.divide, since numba checks the divisor of `/`, which rules out vectors.
+    # np.divide, since numba checks the divisor of `/`, which prevents vectorization.
     return np.divide(1.0, q), q < NEAR * norms
 
 

@@ -1,7 +1,7 @@
-"""Sums of Stein features: waves whose mean squares make up the Stein kernel.
+"""Sums of Stein features: random waves whose mean products are the Stein kernel.
 
 A kernel that is the mean of exp(i w'(x - y)) over random frequencies w has the Stein
-kernel (Rahimi & Recht, 2007, with the operator s + d/dx applied to both sides)
+kernel (Rahimi & Recht, 2007, with the operator s + d/dx applied to both arguments)
 
     k0_j(x, y) = E_w[f_j(x) conj(f_j(y))],    f_j(x) = (s_j(x) + i w_j) exp(i w'x) .
 
@@ -12,26 +12,26 @@ import numpy as np
 
 from skbayes_sg.kernels.generic import compiled, helper
 
-# Pi / 2 in two parts; products of the first one with small integers are exact.
+# Pi / 2 in two parts; products of the first part with small integers are exact.
 HALF_PI = 1.5707963267341256
 REST = 6.077100506506192e-11
 
 
 @compiled
-def feature_sums(x, s, frequencies, block_size):
+def feature_sums(x, s, frequencies, tile_size):
     """Return real and imaginary parts of the sums of f_j over draws, both (m, d)."""
     n = x.shape[0]
     m, d = frequencies.shape
-    room = np.empty((3, m * block_size))
+    buffers = np.empty((3, m * tile_size))
     real = np.zeros((m, d))
     imaginary = np.zeros((m, d))
     part = np.empty((m, d))
-    for start in range(0, n, block_size):
-        stop = min(start + block_size, n)
+    for start in range(0, n, tile_size):
+        stop = min(start + tile_size, n)
         columns = stop - start
-        phase = room[0, : m * columns].reshape(m, columns)
-        cosine = room[1, : m * columns].reshape(m, columns)
-        sine = room[2, : m * columns].reshape(m, columns)
+        phase = buffers[0, : m * columns].reshape(m, columns)
+        cosine = buffers[1, : m * columns].reshape(m, columns)
+        sine = buffers[2, : m * columns].reshape(m, columns)
         np.dot(frequencies, x[start:stop].T, phase)
         for k in range(m):
             cosines, sines = _waves(phase[k], cosine[k], sine[k])
@@ -49,7 +49,7 @@ def feature_sums(x, s, frequencies, block_size):
 def _waves(phase, cosine, sine):
     """Write cosines and sines of the phases; return their sums.
 
-    Polynomials of fdlibm on a quarter turn, without branches, so that they vectorize.
+    Uses the polynomials of fdlibm without branches, so that the loop vectorizes.
     """
     cosines = 0.0
     sines = 0.0

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from skbayes_sg.base._diagnostics import last_step, smallest_ess
 from skbayes_sg.inference.divergence import DivergenceError
-from skbayes_sg.inference.fitting import sharing
+from skbayes_sg.inference.fitting import shared_results
 
 BURN_IN_SHARE = 0.1  # of the kept iterations, where burn_in="auto"
 MIN_ITER = 10
@@ -112,7 +112,7 @@ def evaluate(
         last, _ = last_step(estimator)
         # Its chains stay where the data are.
         threads = joblib.parallel_config("threading")
-        with sharing(memory), threads, control.task(id(estimator)):
+        with shared_results(memory), threads, control.task(id(estimator)):
             estimator.fit(X, y, **params)
             result["fit_time"] = time.perf_counter() - start
             result["n_iter"] = last.n_iter_

@@ -1,4 +1,4 @@
-"""Design matrices of scikit-learn as rows of the kernels."""
+"""Conversion of scikit-learn's design matrices to the rows of the kernels."""
 
 import numpy as np
 from scipy.sparse import issparse
@@ -8,13 +8,13 @@ from skbayes_sg.utils._validation import check_magnitude
 
 SCALE = "scale its columns, with sklearn.preprocessing.StandardScaler for instance"
 REMEDY = "build it again with scipy.sparse.csr_array(dense), or from (row, column)"
-FAR = 3.0  # standard deviations of a column's mean from zero
+FAR = 3.0  # a mean this many standard deviations of its column from zero is far
 ROWS_AT_ONCE = 2**14
-LARGEST = np.iinfo(np.int32).max
+LARGEST_INT32 = np.iinfo(np.int32).max
 
 
 def design_rows(X):
-    """Return validated `X` as the kernels take it, without a copy of its values."""
+    """Return validated `X` in the format of the kernels, without copying its values."""
     values = X.data if issparse(X) else X
     check_magnitude("X", values, values.dtype, SCALE)
     if not issparse(X):
@@ -32,11 +32,11 @@ def design_rows(X):
 
 
 def with_valid_indices(X):
-    """Return `X`, a ValueError if it is sparse and an index is out of range.
+    """Return `X` after checking that all indices are in range, if it is sparse.
 
-    SciPy looks at indices only where it builds a matrix, and compiled code never does:
-    one index out of range ends the process. Indices come with 32 bits where these
-    suffice.
+    SciPy checks indices only when it builds a matrix, and compiled code never does: one
+    index out of range would crash the process. Raises a ValueError instead. Indices are
+    converted to 32 bits if these suffice.
     """
     if not issparse(X):
         return X
@@ -63,7 +63,7 @@ def with_valid_indices(X):
     _check_range(indices[: indptr[-1]], X.shape[minor], minor)
     if data.size == indices.size == indptr[-1] and indices.dtype == np.int32:
         return X
-    kind = np.int32 if max(indptr[-1], *X.shape) <= LARGEST else np.int64
+    kind = np.int32 if max(indptr[-1], *X.shape) <= LARGEST_INT32 else np.int64
     parts = data[: indptr[-1]], indices[: indptr[-1]].astype(kind), indptr.astype(kind)
     return type(X)(parts, shape=X.shape)
 
@@ -81,13 +81,13 @@ def _check_range(indices, length, axis):
 def far_centers(X, weights=None):
     """Return the means of columns that are far from zero, (n_features,), 0 elsewhere.
 
-    Such columns make a posterior ill-conditioned, since they are all but proportional
-    to the intercept. The array is empty where there are none, and of sparse matrices,
-    which would not stay sparse.
+    Such columns make a posterior ill-conditioned, because they are nearly proportional
+    to the intercept. The array is empty if there are none, and for sparse matrices,
+    which centering would make dense.
     """
     if issparse(X) or not len(X):
         return np.empty(0)
-    first = X[0].astype(np.float64)  # from which squares lose no digits
+    first = X[0].astype(np.float64)  # subtracted to avoid cancellation in squares
     total, squares, n = np.zeros_like(first), np.zeros_like(first), 0.0
     for begin in range(0, len(X), ROWS_AT_ONCE):
         away = X[begin : begin + ROWS_AT_ONCE] - first

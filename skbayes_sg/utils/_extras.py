@@ -1,4 +1,4 @@
-"""Optional dependencies: imported where they are used, named where they are missing."""
+"""Optional dependencies, with an error that tells how to install a missing one."""
 
 import contextlib
 
@@ -11,5 +11,5 @@ def extra(name, purpose):
     except ImportError as error:
         raise ImportError(
             f"{purpose} needs {error.name or 'a package'}, which is not installed; "
-            f"`pip install skbayes_sg[{name}]` brings it"
+            f"`pip install skbayes_sg[{name}]` installs it"
         ) from error

@@ -1,4 +1,4 @@
-"""Labels of any hashable type, and the codes 0, 1, ... that stand for them."""
+"""Encoding of labels of any hashable type as the codes 0, 1, ..."""
 
 import warnings
 
@@ -59,7 +59,7 @@ def encode(column):
     except TypeError:
         raise TypeError(
             "a label cannot be hashed: each argument must be a string, a number or "
-            f"something else that can, not {column[len(seen)]!r}"
+            f"another hashable object, not {column[len(seen)]!r}"
         ) from None
     return _objects(seen), np.array(codes, np.int64)
 
@@ -120,7 +120,7 @@ def _objects(values):
 
 
 def _natural(name, values):
-    """Return a column as numbers or strings where it holds one of these alone."""
+    """Return a column as an array of numbers or strings if it holds only these."""
     column = np.asarray(values)
     if column.dtype == object:
         kinds = {type(value) for value in column}
@@ -162,7 +162,7 @@ def _codes(labels, column):
 
 
 def _comparable(labels, column):
-    """Whether labels of their types may be equal."""
+    """Whether the types of two arrays of labels allow equal values."""
     mixed = labels.dtype == object or column.dtype == object
     return mixed or _kind(labels) == _kind(column)
 

@@ -40,7 +40,7 @@ def shown(value):
 def check_variances(name, value, n_features):
     """Return variances of the coefficients, (n_features,), from a number or an array.
 
-    Without `n_features`, the number of them is not checked.
+    The length of the array is not checked if `n_features` is None.
     """
     if np.ndim(value) == 0:
         return np.full(n_features or 1, check_number(name, value, above=0))
@@ -69,16 +69,16 @@ def check_integer(name, value, at_least):
 
 
 def check_n_jobs(value):
-    """Return a number of jobs as joblib takes it, or None."""
+    """Return a number of jobs that joblib accepts, or None."""
     if value is not None:
         check_integer("n_jobs", value, at_least=-1_000_000)
         if value == 0:
-            raise ValueError("n_jobs=0 is not allowed; use None, -1 or 1 and more")
+            raise ValueError("n_jobs=0 is not allowed; use None, -1 or at least 1")
     return value
 
 
 def check_auto(name, value, check, **bounds):
-    """Return "auto", or what `check` returns of any other value."""
+    """Return "auto", or the result of `check` for any other value."""
     if isinstance(value, str):
         if value != "auto":
             raise ValueError(f'{name}={value!r} is not allowed; use "auto" or a number')
@@ -105,9 +105,9 @@ def check_option(name, value, options):
 
 
 def check_path(name, value):
-    """Return a path, or None.
+    """Return a path to which files can be written, or None.
 
-    A folder that cannot be written to is an error now, not when the first draw is made.
+    The check raises an error now, rather than when the first draw is written.
     """
     if value is None:
         return None
@@ -115,7 +115,7 @@ def check_path(name, value):
         raise TypeError(f"{name}={value!r} must be the path of a folder, or None")
     path = os.fspath(value)
     if not path or "\0" in path:
-        raise ValueError(f"{name}={value!r} is no path; it must be that of a folder")
+        raise ValueError(f"{name}={value!r} is not a path; it must name a folder")
     there = os.path.abspath(path)
     while not os.path.exists(there):  # the folders in between are made
         there = os.path.dirname(there)
@@ -125,7 +125,7 @@ def check_path(name, value):
         )
     if not os.access(there, os.W_OK | os.X_OK):
         raise ValueError(
-            f"{name}={value!r}: {there} may not be written to; use another folder"
+            f"{name}={value!r}: {there} is not writable; use another folder"
         )
     return value
 
@@ -145,7 +145,7 @@ def check_component(name, value, registry, kinds=None):
         raise ValueError(
             f"{name}={value!r} is not a sampler of this class; it must be an instance "
             f"of {' or '.join(kind.__name__ for kind in kinds)}. The generic class "
-            "takes any sampler"
+            "accepts any sampler"
         )
     return value
 
@@ -179,17 +179,17 @@ def check_sample_weight(sample_weight, n_samples):
 
 
 def largest_of(dtype):
-    """Return the largest number whose square is far from overflow."""
+    """Return a bound below which squares and their sums are far from overflow."""
     return 1e-6 * math.sqrt(float(np.finfo(dtype).max))
 
 
 def check_precision(name, value, dtype):
-    """Return a positive number that is of use to computations in `dtype`."""
+    """Return a positive number if it is neither too large nor too small for `dtype`."""
     check_number(name, value, above=0)
     largest = largest_of(dtype)
     if not 1 / largest <= value <= largest:
         raise ValueError(
-            f"{name}={shown(value)} is beyond {dtype}; it must be between "
+            f"{name}={shown(value)} is out of range for {dtype}; it must be between "
             f"{1 / largest:.2g} and {largest:.2g}"
         )
     return value

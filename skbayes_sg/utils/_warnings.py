@@ -1,4 +1,4 @@
-"""Warnings that point to the line of the user's own code."""
+"""Warnings that are reported at the line of the user's own code."""
 
 import sys
 import warnings

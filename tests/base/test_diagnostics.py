@@ -389,7 +389,7 @@ def test_chains_that_disagree_are_reported(model):
     apart[0, :, 1] += 10
     with pytest.warns(ConvergenceWarning, match="R-hat is .* for x1.*ksd") as record:
         table = changed(model, samples_=apart).summary()
-    assert "cannot see the bias of a step size" in str(record[0].message)
+    assert "cannot detect the bias of a step size" in str(record[0].message)
     assert table["rhat"].idxmax() == "x1"
 
 
@@ -450,7 +450,7 @@ def test_limits_with_gradient_noise_and_in_other_coordinates(
     steep = float(limit.split()[0].rstrip("."))  # the limit where -log p is steepest
     fitted_with(sampler, 0.9 * steep, **options)
     assert not recwarn.list
-    words = "is above the largest stable one, "
+    words = "is above the largest stable step size, "
     with pytest.warns(ConvergenceWarning, match=words) as record:
         fitted_with(sampler, 2.0 * steep, **options)
     named = float(str(record[0].message).split(words)[1].split()[0])

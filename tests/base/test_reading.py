@@ -94,7 +94,9 @@ FAULTS = {
 def test_faults(fault, tmp_path):
     members, words = FAULTS[fault]
     write(tmp_path / "draws.npz", members)
-    with pytest.raises(ValueError, match=f"^path=.*not a whole file of draws.*{words}"):
+    with pytest.raises(
+        ValueError, match=f"^path=.*not a complete file of draws.*{words}"
+    ):
         load_draws(tmp_path / "draws.npz")
 
 

@@ -160,7 +160,7 @@ def test_truncated_and_damaged_files(model, tmp_path):
     whole = path.read_bytes()
     for length in range(0, len(whole), 13):
         path.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match="path=.*not a whole file of draws"):
+        with pytest.raises(ValueError, match="path=.*not a complete file of draws"):
             load_draws(path)
     refused = 0
     for position in range(0, len(whole), 7):
@@ -194,7 +194,7 @@ def test_foreign_files(model, tmp_path):
     contents["pickled array"] = evil.getvalue()
     for name, content in contents.items():
         path.write_bytes(content)
-        with pytest.raises(ValueError, match="not a whole file of draws"):
+        with pytest.raises(ValueError, match="not a complete file of draws"):
             print(name, load_draws(path))
     with pytest.raises(FileNotFoundError):
         load_draws(tmp_path / "none.npz")

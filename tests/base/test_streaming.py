@@ -87,12 +87,12 @@ def test_wrong_use(data):
     with pytest.raises(ValueError, match="total_samples=0"):
         SGLDLogisticRegression().partial_fit(X, y, total_samples=0)
     with pytest.raises(
-        ValueError, match="noise_correction=True is not for partial_fit"
+        ValueError, match="noise_correction=True is not supported by partial_fit"
     ):
         SGLDLogisticRegression(noise_correction=True).partial_fit(X, y)
     assert not hasattr(SGMCMCLogisticRegression(sampler="mala"), "partial_fit")
     model = SGLDLogisticRegression(random_state=0).partial_fit(X, y, classes=[0, 1])
-    with pytest.raises(ValueError, match="not all in those of the first call"):
+    with pytest.raises(ValueError, match="must all be among those of the first call"):
         model.partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="y holds labels that are not in classes"):
         SGLDLogisticRegression().partial_fit(X, y + 1, classes=[0, 1])

@@ -240,7 +240,7 @@ def test_bad_parameters(parameters, words):
 @pytest.mark.parametrize("keep", ["draws", "moments", "variances"])
 def test_draws_that_do_not_vary_cannot_be_weighted(keep):
     model = quick(estimator=SGLDLogisticRegression(n_draws=1, n_chains=1, keep=keep))
-    with pytest.raises(ValueError, match="shard 0 do not vary.*raise n_draws"):
+    with pytest.raises(ValueError, match="shard 0 do not vary.*increase n_draws"):
         model.fit(X, Y)
 
 

@@ -1,4 +1,4 @@
-"""Blocks over threads, whitening, thinning; and what they cost."""
+"""Tiles over threads, whitening, thinning; and what they cost."""
 
 import subprocess
 import sys
@@ -11,8 +11,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skbayes_sg.inference.stein import (
-    BLOCK_SIZE,
-    _in_threads,
+    TILE_SIZE,
+    map_in_threads,
     stein_diagonal,
     stein_pairs,
     stein_thin,
@@ -38,7 +38,7 @@ def stein_matrix(x, s, c=1.0, beta=-0.5):
 
 
 @pytest.mark.parametrize("per_dimension", [False, True])
-@pytest.mark.parametrize("n_draws", [2, BLOCK_SIZE, 2 * BLOCK_SIZE + 7])
+@pytest.mark.parametrize("n_draws", [2, TILE_SIZE, 2 * TILE_SIZE + 7])
 def test_sum_over_pairs(rng, n_draws, per_dimension):
     x, s = rng.standard_normal((2, n_draws, 4))
     matrix = stein_matrix(x, s, c=0.8, beta=-0.5)
@@ -53,7 +53,7 @@ def test_sum_over_pairs(rng, n_draws, per_dimension):
 @compiled_only
 @pytest.mark.parametrize("per_dimension", [False, True])
 def test_threads_change_no_bit(rng, per_dimension):
-    x, s = rng.standard_normal((2, 4 * BLOCK_SIZE, 3))
+    x, s = rng.standard_normal((2, 4 * TILE_SIZE, 3))
     one, two, all_cores = (
         stein_pairs(x, s, 1.0, -0.5, per_dimension=per_dimension, n_jobs=n_jobs)
         for n_jobs in (1, 2, -1)
@@ -73,7 +73,7 @@ def test_errors_in_threads_are_raised_and_end_the_work(n_threads):
         time.sleep(0.001)
 
     with pytest.raises(ArithmeticError):
-        _in_threads(fail, range(1000), n_threads)
+        map_in_threads(fail, range(1000), n_threads)
     assert len(done) < 900
 
 
@@ -127,7 +127,7 @@ def test_thinning_is_greedy(rng):
 @compiled_only
 def test_blas_threads_are_restored(rng):
     """Also when calls overlap: none may take the limit of another for the default."""
-    x, s = rng.standard_normal((2, 3 * BLOCK_SIZE, 2))
+    x, s = rng.standard_normal((2, 3 * TILE_SIZE, 2))
     with threadpool_limits(2, user_api="blas"):
         before = threadpool_info()
         threads = [

@@ -14,7 +14,7 @@ from skbayes_sg.kernels.separate import (
     call_address,
     load,
     stored,
-    uncounted,
+    without_refcounts,
 )
 
 
@@ -30,7 +30,7 @@ def half(x):
 
 @numba.njit(**OPTIONS)
 def work(parts, n_times):
-    parts = uncounted(parts)
+    parts = without_refcounts(parts)
     value = 0.0
     for _ in range(n_times):
         view, fresh = half(parts.x), np.ones(3)
@@ -65,7 +65,7 @@ def test_arrays_are_freed_when_their_owner_goes():
 
 def test_python_sees_the_same_parts():
     parts = Parts(np.ones(2), (np.ones(1),))
-    assert uncounted(parts) is parts
+    assert without_refcounts(parts) is parts
 
 
 class Mixed(NamedTuple):

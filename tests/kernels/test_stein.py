@@ -64,18 +64,18 @@ def test_naive_kernel_is_the_definition(rng):
         np.testing.assert_allclose(naive(x, y, s, t, c, beta)[j], expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("block_size", [16, 83, 100])
+@pytest.mark.parametrize("tile_size", [16, 83, 100])
 @pytest.mark.parametrize(("c", "beta"), [(1.0, -0.5), (0.3, -0.8)])
 @pytest.mark.parametrize(
     "layout", ["plain", "far", "wide", "narrow", "clusters", "repeated"]
 )
-def test_blocks_equal_pairs(rng, layout, c, beta, block_size):
+def test_blocks_equal_pairs(rng, layout, c, beta, tile_size):
     x, s = draws_and_scores(rng, layout)
     expected = naive_sums(x, s, c, beta)
     points = make_points(x, s)
-    starts = range(0, len(x), block_size)
-    per_dimension = sum(pair_sums(points, a, block_size, c**2, beta) for a in starts)
-    joint = sum(pair_sum(points, a, block_size, c**2, beta) for a in starts)
+    starts = range(0, len(x), tile_size)
+    per_dimension = sum(pair_sums(points, a, tile_size, c**2, beta) for a in starts)
+    joint = sum(pair_sum(points, a, tile_size, c**2, beta) for a in starts)
     np.testing.assert_allclose(per_dimension, expected, rtol=1e-10)
     np.testing.assert_allclose(joint, expected.sum(), rtol=1e-10)
 

@@ -7,11 +7,11 @@ from skbayes_sg.kernels.stein_features import feature_sums
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e4])
-@pytest.mark.parametrize("block_size", [7, 64])
-def test_definition(rng, scale, block_size):
+@pytest.mark.parametrize("tile_size", [7, 64])
+def test_definition(rng, scale, tile_size):
     x, s = rng.standard_normal((2, 50, 3))
     frequencies = scale * rng.standard_normal((5, 3))
-    real, imaginary = feature_sums(x, s, frequencies, block_size)
+    real, imaginary = feature_sums(x, s, frequencies, tile_size)
     waves = np.exp(1j * x @ frequencies.T)
     expected = waves.T @ s + 1j * frequencies * waves.sum(axis=0)[:, None]
     size = scale**2 * 50  # phases of size `scale` have errors of 1e-16 times that

@@ -203,7 +203,9 @@ def test_what_needs_draws_is_an_error_that_names_the_option(both, tmp_path):
     assert not list(tmp_path.iterdir())
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         model.nothing  # noqa: B018
-    with pytest.raises(ValueError, match="keep='moments' is not for partial_fit"):
+    with pytest.raises(
+        ValueError, match="keep='moments' is not supported by partial_fit"
+    ):
         classifier().partial_fit(X, Y)
     with pytest.raises(ValueError, match=r"storage=.*keep='moments'.*one of the two"):
         classifier(storage=str(tmp_path)).fit(X, Y)

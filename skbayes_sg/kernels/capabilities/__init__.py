@@ -1,5 +1,5 @@
-"""What only some components can do, one file per capability.
+"""Operations that only some components implement, one file per capability.
 
-A component has a capability if it registers the operations; `generic.implements` tells.
-Operations with a default have it for all components.
+A component has a capability if it registers its operations, see `generic.implements`.
+Some operations have a default implementation for all components.
 """

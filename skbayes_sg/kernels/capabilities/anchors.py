@@ -1,4 +1,4 @@
-"""Anchors: gradients at a fixed point, remembered to take differences to them."""
+"""Anchors: fixed points at which gradients are stored, to compute differences."""
 
 from skbayes_sg.kernels.generic import kernel_op, python_op
 from skbayes_sg.kernels.protocol.model import add_gradient
@@ -8,7 +8,7 @@ from skbayes_sg.kernels.protocol.model import add_gradient
 def add_difference(model, work, theta, anchor, idx, scale, out):
     """Add scale * sum over `idx` of grad log f_i(theta) - grad log f_i(anchor).
 
-    `anchor` is what `init_anchor` returned; here, the anchor point itself.
+    `anchor` is the result of `init_anchor`; by default, the anchor point itself.
     """
     add_gradient(model, work, theta, idx, scale, out)
     add_gradient(model, work, anchor, idx, -scale, out)
@@ -16,14 +16,14 @@ def add_difference(model, work, theta, anchor, idx, scale, out):
 
 @python_op
 def init_anchor(model, work, theta):
-    """Return what `add_difference` needs to know of the anchor point `theta`."""
+    """Return what `add_difference` needs of the anchor point `theta`."""
     return theta.copy()
 
 
 @python_op
 def anchored(gradient, model):
-    """Return the estimator with what it learns from the data whatever its batch size.
+    """Return the estimator with all results that do not depend on its batch size.
 
-    For callers that prepare one estimator with several batch sizes.
+    Callers use it before they prepare one estimator with several batch sizes.
     """
     return gradient

@@ -1,7 +1,7 @@
-"""Curvature: second derivatives of -log p, whole or their diagonal.
+"""Curvature: the Hessian of -log p, or its diagonal.
 
-A model that registers none of these has Hessians by differences of its gradients: see
-`skbayes_sg.kernels.passes`.
+The Hessian of a model that registers none of these is computed from differences of its
+gradients, see `skbayes_sg.kernels.passes`.
 """
 
 from skbayes_sg.kernels.generic import kernel_op, python_op

@@ -1,4 +1,4 @@
-"""Linearization: linear functions of theta that are close to the rows' gradients."""
+"""Linearization: linear functions of theta that approximate the rows' gradients."""
 
 from typing import NamedTuple
 
@@ -8,34 +8,34 @@ from skbayes_sg.kernels.generic import kernel_op, missing, python_op
 
 
 class Linearized(NamedTuple):
-    """Linear functions that are close to the rows' gradients.
+    """Linear approximations of the rows' gradients.
 
-    They add up to ``total - matrix (theta - center)``.
+    Their sum is ``total - matrix (theta - center)``.
     """
 
     center: np.ndarray  # (d,)
     total: np.ndarray  # (d,)
     matrix: np.ndarray  # (d, d), symmetric
     table: np.ndarray  # (..., N) what `add_remainder` needs of each row
-    sizes: np.ndarray  # (N,) how large the remainder is, up to a factor
+    sizes: np.ndarray  # (N,) typical sizes of the remainders, up to a factor
 
 
 @kernel_op
 def add_remainder(model, work, theta, table, idx, scales, out):
-    """Add the sum over b of scales_b (grad log f_i(theta) less a linear function).
+    """Add the sum over b of scales_b (grad log f_i(theta) - l_i(theta)), i = idx_b.
 
-    Here i is idx_b, and the function's numbers are in `table`, that of `linearize`.
+    The linear functions l_i are given by `table`, a result of `linearize`.
     """
     raise NotImplementedError
 
 
 @python_op
 def is_linearizable(model):
-    """Whether the model has `linearize` and its table is small enough for memory."""
+    """Whether the model implements `linearize` and its table fits into memory."""
     return False
 
 
 @python_op
 def linearize(model, draws):
-    """Return a `Linearized` that is good on average over (Q, d) `draws`."""
+    """Return a `Linearized` that is accurate on average over (Q, d) `draws`."""
     raise missing(linearize, model)

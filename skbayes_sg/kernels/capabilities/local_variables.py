@@ -1,7 +1,7 @@
 """Local variables: unknowns of single rows, drawn before a gradient is computed.
 
-Topics of words and paths of particles are such variables: given theta they are drawn
-for the rows of a minibatch alone, and the gradient is the one given both.
+The topics of words are such variables. Given theta, they are drawn only for the rows of
+a minibatch, and the gradient is computed given both.
 """
 
 from skbayes_sg.kernels.generic import helper, implements, kernel_op, python_op
@@ -18,10 +18,7 @@ def draw_local(model, work, theta, idx, rng):
 
 @helper
 def add_fresh_gradient(model, work, theta, idx, scale, rng, out):
-    """Draw the local variables of rows, and add their gradient as `add_gradient` does.
-
-    Every estimator that adds gradients of fresh rows calls it.
-    """
+    """Draw the local variables of the rows in `idx`, then call `add_gradient`."""
     draw_local(model, work, theta, idx, rng)
     add_gradient(model, work, theta, idx, scale, out)
 
@@ -30,8 +27,8 @@ def add_fresh_gradient(model, work, theta, idx, scale, rng, out):
 def takes_local_variables(gradient):
     """Whether the estimator draws local variables before each gradient.
 
-    Estimators of differences do not: two gradients with local variables of their own
-    differ by more than either of them varies.
+    Estimators of differences do not: two gradients with separately drawn local
+    variables have a difference of larger variance than either gradient.
     """
     return False
 

@@ -1,7 +1,7 @@
-"""Metrics: for samplers that adapt to the curvature at every position.
+"""Metrics, for samplers that adapt to the curvature at every position.
 
-Any positive definite function G(theta) of theta alone is valid; the rows in `idx` never
-change.
+Any positive definite function G(theta) is valid, provided that it depends on theta
+only: the rows in `idx` stay the same throughout a chain.
 """
 
 from skbayes_sg.kernels.generic import kernel_op
@@ -9,7 +9,7 @@ from skbayes_sg.kernels.generic import kernel_op
 
 @kernel_op
 def metric(model, work, theta, idx, out):
-    """Write the metric G(theta), judged from the rows in `idx`, to (d, d) `out`."""
+    """Write the metric G(theta), estimated from the rows in `idx`, to (d, d) `out`."""
     raise NotImplementedError
 
 
@@ -33,5 +33,5 @@ def pull_back_metric(coordinates, matrix):
 
 @kernel_op
 def pull_back_diagonal(coordinates, diagonal, slope):
-    """Do the same as `pull_back_metric` for G_jj and d_j G_jj, where L is diagonal."""
+    """Do the same as `pull_back_metric` for G_jj and d_j G_jj, if L is diagonal."""
     raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Strata: what a model knows of its rows before any gradient is computed."""
+"""Strata: information on rows by which minibatches are drawn."""
 
 from skbayes_sg.kernels.generic import kernel_op, missing, python_op
 
@@ -11,15 +11,15 @@ def row_classes(model):
 
 @python_op
 def leverages(model, mode):
-    """Return each row's share in the information at `mode`, (N,), up to a factor."""
+    """Return each row's share of the information at `mode`, (N,), up to a factor."""
     raise missing(leverages, model)
 
 
 @kernel_op
 def choose_rows(model, work, rng, idx, scale):
-    """Draw the rows of a minibatch in the model's own way, to fill `idx`.
+    """Draw the rows of a minibatch into `idx` from a distribution of the model.
 
-    ``scale[b]`` is the factor of row ``idx[b]``, one over how often it is drawn on
-    average. For models whose minibatches are not uniform sets of rows.
+    It is for models whose minibatches are not uniform sets of rows. ``scale[b]`` is the
+    factor of row ``idx[b]``: the inverse of the expected number of its occurrences.
     """
     raise NotImplementedError

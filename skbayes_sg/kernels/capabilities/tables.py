@@ -1,4 +1,4 @@
-"""Tables: the gradient of each row where a chain last saw it."""
+"""Tables: the gradient of each row at the theta where the row was last used."""
 
 import numpy as np
 
@@ -10,14 +10,14 @@ from skbayes_sg.kernels.protocol.model import (
     parameter_dtype,
 )
 
-MAX_TABLE_BYTES = 2**30  # of row gradients that a chain may remember
+MAX_TABLE_BYTES = 2**30  # of a chain's table of row gradients
 
 
 @kernel_op
 def replace_gradients(model, work, theta, table, idx, out):
-    """Put grad log f_i(theta) of rows `idx` into the table, add the change to `out`.
+    """Store grad log f_i(theta) of rows `idx` in the table, add the change to `out`.
 
-    `table` is what `init_table` returned; here, one gradient per row.
+    `table` is the result of `init_table`; by default, one gradient per row.
     """
     for b in range(idx.size):
         row = table[idx[b]]

@@ -1,6 +1,6 @@
-"""Theta blocks: parts of theta of equal width, of which a row touches only a few.
+"""Theta blocks: parts of theta of equal width; each row depends on a few of them.
 
-For samplers that move only what a minibatch depends on.
+They are for lazy samplers, which move only the blocks that a minibatch depends on.
 """
 
 from skbayes_sg.kernels.generic import kernel_op, missing, python_op
@@ -8,35 +8,35 @@ from skbayes_sg.kernels.generic import kernel_op, missing, python_op
 
 @kernel_op
 def blocks_of(model, i):
-    """Return the blocks of theta that row i depends on, a tuple of their numbers."""
+    """Return the indices of the theta blocks that row i depends on, as a tuple."""
     raise NotImplementedError
 
 
 @kernel_op
 def block_prior(model, work, block, mean, precision):
-    """Write mean and precisions of a block's prior, an independent Gaussian."""
+    """Write mean and precisions of a theta block's independent Gaussian prior."""
     raise NotImplementedError
 
 
 @kernel_op
 def draw_rows(gradient, memory, rng):
-    """Return the rows of a fresh minibatch, of an estimator that weighs all alike."""
+    """Return the rows of a new minibatch; the estimator weights all rows equally."""
     raise NotImplementedError
 
 
 @kernel_op
 def part_of(coordinates, first, last):
-    """Return the coordinates of the parameters from `first` to `last` alone."""
+    """Return the coordinates of the parameters from `first` to `last` only."""
     raise NotImplementedError
 
 
 @python_op
 def block_width(model):
-    """Return the number of parameters of a block."""
+    """Return the number of parameters of a theta block."""
     raise missing(block_width, model)
 
 
 @python_op
 def is_lazy(sampler):
-    """Whether the sampler moves only what a minibatch depends on."""
+    """Whether the sampler only moves the theta blocks that a minibatch depends on."""
     return False

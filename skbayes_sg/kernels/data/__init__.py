@@ -1,1 +1,1 @@
-"""Rows of the data: how they are stored, drawn and fetched from memory."""
+"""Rows of the data: their storage, minibatches and prefetching from memory."""

@@ -1,13 +1,13 @@
-"""Consecutive rows of a design matrix, as numpy and scipy multiply them."""
+"""Consecutive rows of a design matrix, as matrices of numpy or scipy."""
 
 import numpy as np
 import scipy.sparse
 
-from skbayes_sg.kernels.data.blocks import Blocks
+from skbayes_sg.kernels.data.blocks import RowBlocks
 from skbayes_sg.kernels.data.rows import CSRRows, rows_at_index, shape_rows
 from skbayes_sg.kernels.generic import python_op
 
-NUMBERS = 2**17  # in a part of the rows: a megabyte, which caches hold
+NUMBERS = 2**17  # in a part of the rows: one megabyte, which fits into the cache
 MAX_ROWS = 2**14
 
 
@@ -17,7 +17,7 @@ def matrix_of(rows, first, last):
     return rows[first:last]
 
 
-@matrix_of.register(Blocks)
+@matrix_of.register(RowBlocks)
 def _(rows, first, last):
     return rows.data[first:last].transpose(0, 2, 1).reshape(-1, rows.data.shape[1])
 
@@ -25,7 +25,7 @@ def _(rows, first, last):
 @matrix_of.register(CSRRows)
 def _(rows, first, last):
     begin, end = rows.indptr[first], rows.indptr[last]
-    # Of one dtype, or scipy copies both.
+    # If their dtypes differ, scipy copies both.
     offsets = (rows.indptr[first : last + 1] - begin).astype(rows.indices.dtype)
     parts = rows.data[begin:end], rows.indices[begin:end], offsets
     return scipy.sparse.csr_array(parts, shape=(last - first, rows.n_features))
@@ -45,7 +45,7 @@ def _(rows, every):
 
 
 def each_part(rows):
-    """Yield all rows in parts: a slice of the rows' numbers, and their matrix."""
+    """Yield all rows in parts: the slice of their indices, and their matrix."""
     (n, p), each = shape_rows(rows), rows_at_index(rows)
     if isinstance(rows, CSRRows):
         p = rows.data.size // max(n, 1)

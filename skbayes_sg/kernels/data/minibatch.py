@@ -1,8 +1,8 @@
-"""Row indices: uniform minibatches without replacement, and all rows in their order.
+"""Row indices: uniform minibatches without replacement, and all rows in order.
 
-A minibatch is the head of a permutation of all rows that persists between draws. One
-partial Fisher-Yates pass makes the head a uniform subset whatever the permutation was,
-at O(n) per draw.
+A minibatch is the head of a permutation of all rows, which is kept between draws. A
+partial Fisher-Yates shuffle makes the head a uniform subset, whatever the permutation
+was before, in O(n) operations.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ import numpy as np
 from skbayes_sg.kernels.generic import helper
 
 INDEX = np.int32
-CHUNK = 1024  # row indices of a pass that are held at once
+CHUNK = 1024  # row indices of a pass that are processed together
 
 
 class MinibatchMemory(NamedTuple):
@@ -40,7 +40,7 @@ def row_buffer():
 
 @helper
 def fill_rows(buffer, first, n):
-    """Return the row indices from `first` on, at most a buffer of them, in `buffer`."""
+    """Return the row indices from `first` on, as many as fit, in `buffer`."""
     count = min(buffer.size, n - first)
     for k in range(count):
         buffer[k] = first + k

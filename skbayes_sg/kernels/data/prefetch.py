@@ -1,4 +1,4 @@
-"""A memory prefetch for gathers of random rows, which wait for memory otherwise."""
+"""A memory prefetch, which hides the latency of reading random rows."""
 
 from llvmlite import ir
 from numba import types

@@ -1,7 +1,8 @@
-"""Rows of a design matrix, dense or sparse, behind one set of operations.
+"""Operations on the rows of a design matrix, dense or sparse.
 
-A dense matrix is a C-contiguous array, a sparse one the arrays of its CSR form. Both
-are read-only here, so that memory-mapped, frozen and ordinary input compile once.
+A dense matrix is a C-contiguous array, a sparse matrix consists of its CSR arrays. All
+arrays are read-only here, so that kernels are compiled only once for memory-mapped,
+frozen and ordinary arrays.
 """
 
 from typing import NamedTuple
@@ -31,13 +32,13 @@ def shape_rows(rows):
 
 @kernel_op
 def rows_at_index(rows):
-    """Return how many rows an index stands for; what follows has as many for each."""
+    """Return the number of rows, and so of results, that an index refers to."""
     return 1
 
 
 @kernel_op
 def take_values(rows, idx, values, out):
-    """Write the values of the rows in `idx`, out of one for each row, to `out`."""
+    """Write the values of the rows in `idx` to `out`; `values` has one per row."""
     for b in range(idx.size):
         out[b] = values[idx[b]]
 
@@ -62,13 +63,13 @@ def add_squared_rows(rows, idx, weights, out):
 
 @kernel_op
 def copy_rows(rows, idx, out):
-    """Write the rows in `idx`, densely, to (b, p) `out`."""
+    """Write the rows in `idx` as a dense matrix to (b, p) `out`."""
     raise NotImplementedError
 
 
 @kernel_op
 def add_outer_rows(rows, idx, weights, out):
-    """Add the sum of weights_b x_idx[b] x_idx[b]' to the head of `out`."""
+    """Add the sum of weights_b x_idx[b] x_idx[b]' to the first p rows and columns."""
     raise NotImplementedError
 
 
@@ -126,7 +127,7 @@ def _(rows, idx, weights, out):
 @copy_rows.register(np.ndarray)
 def _(rows, idx, out):
     for b in range(idx.size):
-        prefetch_row(rows, idx, b + 2)  # long rows: more would be thrown out again
+        prefetch_row(rows, idx, b + 2)  # rows may be long: more could be evicted
         x = rows[idx[b]]
         for j in range(x.size):
             out[b, j] = x[j]
@@ -183,7 +184,7 @@ def _(rows, idx, out):
 
 @helper
 def prefetch_row(rows, idx, b):
-    """Ask for row idx[b] to be fetched from memory, if there is such a row."""
+    """Prefetch row idx[b] from memory, if b is in range."""
     if b < idx.size:
         x = rows[idx[b]]
         for j in range(0, x.size, 64 // x.itemsize):

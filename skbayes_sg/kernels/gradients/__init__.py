@@ -68,12 +68,12 @@ centered_at.register(LinearControlVariate, _center_linear)
 needs_mode.register(LinearControlVariate, _lacks_mode)
 
 
-def _takes_them(gradient):
+def _always(gradient):
     return True
 
 
 for _kind in (Full, Minibatch, Weighted, Stratified, ChosenByModel, InTurn):
-    takes_local_variables.register(_kind, _takes_them)
+    takes_local_variables.register(_kind, _always)
 
 __all__ = [
     "ChosenByModel",

@@ -1,9 +1,10 @@
-"""Minibatches that the model draws in its own way.
+"""Minibatches that the model chooses.
 
     g = grad log p(theta) + sum_b s_b grad log f(y_i | theta),    i = i_b
 
-The model fills i_1, ..., i_n and the factors s_b, one over how often it draws row i_b
-on average. For models whose informative rows are few and known, as links of a graph.
+The model draws the rows i_1, ..., i_n and gives the factors s_b, the inverse of the
+expected number of occurrences of row i_b. It is for models with few informative rows
+that are known beforehand, such as the links of a graph.
 """
 
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from skbayes_sg.kernels.protocol.model import add_prior_gradient
 
 
 class ChosenByModel(NamedTuple):
-    """Rows and their factors, as `choose_rows` of the model draws them."""
+    """Rows and factors drawn by the model's `choose_rows`."""
 
     batch_size: int = None  # n; None: to be chosen
 

@@ -3,22 +3,23 @@
     g = g(mode) + grad log p(theta) - grad log p(mode)
         + N/n sum_{i in S} [grad log f(y_i | theta) - grad log f(y_i | mode)]
 
-The variance is that of differences: it vanishes at the mode, where the simple
-estimator's is as large as anywhere. To first order it is the share D^2 / (N + D^2) of
-the simple one's, where D is the distance to the mode in posterior sds,
+The variance is that of differences, which vanish at the mode. To first order it is
+D^2 / (N + D^2) times the variance of the simple minibatch estimator, where D is the
+distance to the mode in posterior sds,
 
     D^2 = sum_j I_j (theta_j - mode_j)^2,    I = diagonal of the information there.
 
-A difference costs two gradients in general, so it pays while it halves the variance.
-Beyond D = `reach` sqrt(N), reach = 1, the simple estimator takes over. The choice
-depends on theta alone, so the estimate stays unbiased. A model with an `add_difference`
-of its own, as a regression, pays for one gradient only and takes the difference
-everywhere: its variance approaches the simple one's from below.
+In general a difference costs two gradients, so it pays as long as it halves the
+variance. Beyond D = `reach` sqrt(N), with reach = 1, the simple estimator is used. The
+choice depends on theta only, so the estimate stays unbiased. A model that implements
+`add_difference`, such as a regression, needs only one gradient and uses the difference
+everywhere, since its variance approaches that of the simple estimator from below.
 
 Measured (`benchmarks/bench_gradient_variance.py`): a logistic regression has half the
-variance at 0.7 sqrt(N). A network that fits its data closely gets there at
-0.15 sqrt(N), for its residuals at the mode are smaller than the information suggests;
-from there to sqrt(N) a difference costs at most twice what it is worth.
+variance at 0.7 sqrt(N). A network that fits its data closely has it at 0.15 sqrt(N),
+because its residuals at the mode are smaller than the information suggests; from there
+to sqrt(N) a difference costs at most twice as much as a simple estimate of the same
+variance.
 """
 
 import math
@@ -41,7 +42,7 @@ from skbayes_sg.kernels.protocol.model import (
     n_rows,
 )
 
-REACH = 1.0  # of models whose differences cost two gradients; of others, no limit
+REACH = 1.0  # for models whose differences cost two gradients; others have no limit
 
 
 class ControlVariate(NamedTuple):
@@ -50,9 +51,9 @@ class ControlVariate(NamedTuple):
     batch_size: int = None  # n; None: to be chosen
     mode: np.ndarray = None  # (d,) in the model's coordinates; None: to be found
     reach: float = None  # differences up to D = reach sqrt(N); None: see `REACH`
-    anchor: np.ndarray = None  # what the model remembers of the mode
+    anchor: np.ndarray = None  # what the model stores for the mode, see `init_anchor`
     likelihood: np.ndarray = None  # (d,) the likelihood's full gradient at the mode
-    information: np.ndarray = None  # (d,) I; zero where unknown or of no use
+    information: np.ndarray = None  # (d,) I; zero if unknown or not needed
 
 
 @prepare.register(ControlVariate)
@@ -62,9 +63,9 @@ def _(gradient, model):
 
 
 def centered(gradient, model, terms):
-    """Return the estimator with what it needs of the mode, for terms of the model."""
+    """Return the estimator with all quantities at the mode, for terms of the model."""
     mode, work, reach = gradient.mode, init_work(model), gradient.reach
-    # The pass that mode finding has compiled too, less the prior.
+    # This pass is already compiled for finding the mode; the prior is subtracted.
     likelihood, prior = np.zeros_like(mode), np.zeros_like(mode)
     log_posterior(model, work, mode, likelihood)
     add_prior_gradient(model, work, mode, prior)

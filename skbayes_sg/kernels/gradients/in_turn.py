@@ -1,7 +1,7 @@
-"""Rows in turn, a few at a time, for samplers that draw from conditional laws.
+"""Rows in turn, a few at a time, for samplers that draw from conditionals.
 
-It estimates no gradient: such samplers ask for none. After N/n iterations every row has
-had its turn, which mixes faster than rows at random.
+It does not estimate gradients, which such samplers do not need. In N/n iterations every
+row is used once, which mixes faster than random rows.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class InTurn(NamedTuple):
 
 
 class TurnMemory(NamedTuple):
-    """Rows that had the last turn, at first those before the first row."""
+    """Rows of the last iteration; initially those before the first row."""
 
     idx: np.ndarray  # (n,)
     n_rows: np.ndarray  # (1,)

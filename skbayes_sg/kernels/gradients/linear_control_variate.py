@@ -1,18 +1,18 @@
-"""Control variates that are linear in theta, with preferential minibatches.
+"""Control variates that are linear in theta, with weighted minibatches.
 
     g = grad log p(theta) + sum_i l_i(theta)
         + sum_{i in S} [grad log f(y_i | theta) - l_i(theta)] / w_i
 
-The linear functions l_i are close to the rows' gradients where the posterior is, so
-what is left to the minibatch is of second order; their sum over all rows is a vector
-and a matrix, at a cost of d^2 per step. Those at the mode would be Taylor expansions,
-as in Quiroz, Kohn, Villani & Tran (2019); averages over typical draws do better where
-rows bend. The rest of row i, seen at the same draws, gives the weights, and so does its
-leverage.
+The linear functions l_i approximate the rows' gradients in the bulk of the posterior,
+so that the remainder, which the minibatch estimates, is of second order. The sum of all
+l_i is given by a vector and a matrix, and costs d^2 per step. Taylor expansions at the
+mode are an example (Quiroz, Kohn, Villani & Tran, 2019); averages over typical draws
+are more accurate if the curvature of rows changes. The weight w_i of a row follows from
+its remainder at these draws and from its leverage.
 
-Measured against differences to the mode on 1,000 preferential rows of the simulated
-data, N = 100,000, the variance is 2,600 times less at d = 10, 70 at d = 50 and 18 at
-d = 100.
+Compared with differences to the mode on 1,000 weighted rows of the simulated data with
+N = 100,000, the measured variance is 2,600 times smaller at d = 10, 70 times at d = 50
+and 18 times at d = 100.
 """
 
 from typing import NamedTuple
@@ -47,19 +47,19 @@ from skbayes_sg.kernels.protocol.model import (
     parameter_dtype,
 )
 
-MAX_PARAMETERS = 1024  # up to which d^2 operations a step pay
+MAX_PARAMETERS = 1024  # up to which d^2 operations per step are worthwhile
 
 
 class LinearControlVariate(NamedTuple):
     """Differences to linear functions, of rows drawn in proportion to weights.
 
-    A model that has none of them, or over `MAX_PARAMETERS` parameters, gets
-    `WeightedControlVariate`.
+    It is replaced by `WeightedControlVariate` for models that do not implement linear
+    functions or have more than `MAX_PARAMETERS` parameters.
     """
 
     batch_size: int = None  # n; None: to be chosen
     mode: np.ndarray = None  # (d,) in the model's coordinates; None: to be found
-    draws: np.ndarray = None  # (Q, d) typical ones; None: the mode alone
+    draws: np.ndarray = None  # (Q, d) typical draws; None: only the mode
     weights: np.ndarray = None  # (N,) how often to draw each row, up to a factor
     linear: Linearized = None
     design: Design = None
@@ -67,7 +67,7 @@ class LinearControlVariate(NamedTuple):
 
 
 class LinearMemory(NamedTuple):
-    """The rows of all strata in changing order, and those of a minibatch."""
+    """A permutation of the rows within strata, and the rows of a minibatch."""
 
     permutation: np.ndarray  # (N,)
     drawn: np.ndarray  # (n,)
@@ -83,7 +83,8 @@ def _(gradient, model):
     draws, dtype = mode[None] if draws is None else draws, parameter_dtype(model)
     linear = linearize(model, draws)
     if weights is None:
-        # A row that alone speaks of a parameter may not show at a few draws.
+        # A few draws may not reveal a row that alone determines a parameter, but its
+        # leverage does.
         sizes = linear.sizes, leverages(model, linear.center)
         weights = sum(size / (size.mean() or 1.0) for size in sizes) + SHARE
     weights = row_weights(gradient._replace(weights=weights), model, None)
@@ -91,7 +92,7 @@ def _(gradient, model):
         center=linear.center.astype(dtype),
         total=linear.total.astype(dtype),
         matrix=linear.matrix.astype(dtype),
-        sizes=np.empty(0),  # in the weights now
+        sizes=np.empty(0),  # contained in the weights
     )
     return gradient._replace(draws=np.empty((0, 0)), weights=weights, linear=linear)
 
@@ -105,7 +106,7 @@ def _(gradient, model):
         return gradient
     weights, linear = gradient.weights, gradient.linear
     terms = terms_of(model, n, lambda: weight_classes(weights))
-    design = weighted_design(terms.size(n), terms.sums(weights), terms.least)
+    design = weighted_design(terms.size(n), terms.sums(weights), terms.min_per_stratum)
     scales = np.repeat(np.diff(design.starts) / design.counts, design.counts)
     prepared = gradient._replace(
         batch_size=terms.size(n),
@@ -125,7 +126,7 @@ def _(gradient, model, theta, rng):
 @estimate.register(LinearControlVariate)
 def _(gradient, memory, model, work, theta, rng, out):
     linear, design, count = gradient.linear, gradient.design, 0
-    # All strata at once, for few rows at a time take long.
+    # The rows of all strata are processed together, which is faster.
     for s in range(design.counts.size):
         idx, _ = draw_stratum(design, memory, s, rng)
         copy_to(idx, memory.drawn[count : count + idx.size])
@@ -138,7 +139,7 @@ def _(gradient, memory, model, work, theta, rng, out):
 @helper
 def write_linear(linear, theta, out):
     """Write the sum of the linear functions of all rows at `theta` to `out`."""
-    # Four rows of the matrix at a time, for which theta is read once.
+    # Four rows of the matrix at a time, so that theta is read once for all four.
     total, matrix, center = linear.total, linear.matrix, linear.center
     d = out.size
     whole = d - d % 4

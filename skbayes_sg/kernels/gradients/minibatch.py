@@ -16,7 +16,7 @@ from skbayes_sg.kernels.protocol.model import add_prior_gradient, n_rows
 
 
 class Minibatch(NamedTuple):
-    """Rows drawn afresh, without replacement, at every step."""
+    """New rows at every step, drawn without replacement."""
 
     batch_size: int = None  # n; None: to be chosen
 

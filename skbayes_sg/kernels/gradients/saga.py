@@ -2,10 +2,10 @@
 
     g = grad log p(theta) + sum_i t_i + N/n sum_{i in S} [grad log f(y_i | theta) - t_i]
 
-The table t holds the gradient of each row where the chain last saw it: a control
-variate that needs no mode and follows the chain. The first estimate of a chain
-fills the table with a pass over all rows. A regression model remembers one number per
-row and output, any other model one gradient per row.
+The table t holds the gradient of each row at the theta where the row was last used. It
+is a control variate that needs no mode and follows the chain. The first estimate of a
+chain fills the table with a pass over all rows. A regression model stores one number
+per row and output, any other model one gradient per row.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from skbayes_sg.kernels.protocol.model import add_prior_gradient, n_rows
 
 
 class SAGA(NamedTuple):
-    """Differences to the gradient of each row where it was last seen."""
+    """Differences to the gradient of each row when it was last used."""
 
     batch_size: int = None  # n; None: to be chosen
 
@@ -34,8 +34,8 @@ class SAGAMemory(NamedTuple):
 
     permutation: np.ndarray  # (N,)
     idx: np.ndarray  # a buffer of row indices
-    table: np.ndarray  # the model's: t
-    total: np.ndarray  # (d,) sum of t; float64, for rounding errors add up in it
+    table: np.ndarray  # t, in the format of the model
+    total: np.ndarray  # (d,) sum of t; float64, because rounding errors accumulate
     change: np.ndarray  # (d,) buffer
     count: np.ndarray  # (1,) estimates so far
 

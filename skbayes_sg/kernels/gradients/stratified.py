@@ -2,8 +2,8 @@
 
     g = grad log p(theta) + sum_s N_s/n_s sum_{i in S_s} grad log f(y_i | theta)
 
-The rows are divided into strata s of N_s rows; n_s of them are drawn without
-replacement. Differences between strata then add nothing to the variance.
+The rows are divided into strata s of N_s rows, from which n_s rows are drawn without
+replacement. Differences between strata then do not contribute to the variance.
 """
 
 from typing import NamedTuple
@@ -19,15 +19,15 @@ from skbayes_sg.kernels.protocol.model import add_prior_gradient, n_rows
 
 
 class Design(NamedTuple):
-    """Strata, and how many rows to draw of each."""
+    """Strata, and how many rows to draw from each."""
 
-    rows: np.ndarray  # (N,) all rows, stratum after stratum
+    rows: np.ndarray  # (N,) all rows, ordered by stratum
     starts: np.ndarray  # (S + 1,) where each stratum begins in `rows`
     counts: np.ndarray  # (S,) n_s
 
 
 class Stratified(NamedTuple):
-    """Rows drawn within strata, of each in proportion to its size."""
+    """Rows drawn within strata, in proportion to their sizes."""
 
     batch_size: int = None  # n; None: to be chosen
     strata: np.ndarray = None  # (N,) labels; None: the model's classes
@@ -67,7 +67,7 @@ def _(gradient, memory, model, work, theta, rng, out):
 
 @helper
 def draw_stratum(design, memory, s, rng):
-    """Return the rows drawn of stratum s and the factor N_s/n_s of their sum."""
+    """Return the rows drawn from stratum s and the factor N_s/n_s of their sum."""
     first, last = design.starts[s], design.starts[s + 1]
     idx = draw_minibatch(memory.permutation[first:last], design.counts[s], rng)
     return idx, (last - first) / idx.size
@@ -81,9 +81,10 @@ def make_design(labels, counts):
 
 
 def allocate(n, sizes, shares):
-    """Return how many rows to draw of strata of given sizes, n in all.
+    """Return how many rows to draw from strata of given sizes, n in total.
 
-    In proportion to `shares` but for rounding; at least one, at most the whole stratum.
+    Numbers are proportional to `shares`, except for rounding, and between one and the
+    size of the stratum.
     """
     if n < sizes.size:
         raise ValueError(

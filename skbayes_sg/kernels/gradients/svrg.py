@@ -3,8 +3,9 @@
     g = g(a) + grad log p(theta) - grad log p(a)
         + N/n sum_{i in S} [grad log f(y_i | theta) - grad log f(y_i | a)]
 
-A control variate whose anchor a follows the chain: every `refresh_every` estimates, a
-pass over all rows moves it to the current theta. Needs neither a mode nor a table.
+This is a control variate whose anchor a follows the chain: every `refresh_every`
+estimates, a pass over all rows moves it to the current theta. It needs neither a mode
+nor a table.
 """
 
 from typing import NamedTuple
@@ -23,10 +24,10 @@ from skbayes_sg.kernels.protocol.model import add_gradient, add_prior_gradient, 
 
 
 class SVRG(NamedTuple):
-    """Differences to the gradient at a point that the chain passed lately."""
+    """Differences to the gradient at a recent position of the chain."""
 
     batch_size: int = None  # n; None: to be chosen
-    refresh_every: int = None  # estimates; None: N/n, as costly as the steps between
+    refresh_every: int = None  # estimates; None: N/n, one pass over the data
 
 
 class SVRGMemory(NamedTuple):

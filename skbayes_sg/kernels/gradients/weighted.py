@@ -1,12 +1,13 @@
-"""Preferential minibatches: rows that matter more are drawn more often.
+"""Weighted minibatches: more important rows are drawn more often.
 
     g = grad log p(theta) + sum_{i in S} grad log f(y_i | theta) / w_i,
     w_i = expected number of times that i is in S
 
-The variance is least where w_i grows with the size of row i's gradient. Rows of similar
-weight form strata that share the draws equally, without replacement: the few heavy rows
-are drawn often or always, the many light ones seldom. So w_i is n_s/N_s of the row's
-stratum, and hardly less than n/N divided by `N_CLASSES`: bad weights cost no more.
+The variance is smallest if w_i is proportional to the size of row i's gradient. Rows of
+similar weight form strata of which equal numbers are drawn without replacement: the few
+rows of large weight are drawn often or always, the many others rarely. Hence w_i is
+n_s/N_s of the row's stratum, and hardly less than n/N divided by `N_CLASSES`, which
+limits the damage that bad weights can do.
 """
 
 from typing import NamedTuple
@@ -40,7 +41,7 @@ class Weighted(NamedTuple):
 
 @prepare.register(Weighted)
 def _(gradient, model):
-    # In posterior sds |g_i| is about the root of the leverage.
+    # In units of posterior sds, |g_i| is about the root of the leverage.
     weights = row_weights(gradient, model, np.sqrt)
     design = weighted_design(gradient.batch_size, weights)
     return Weighted(gradient.batch_size, np.empty(0), weights, design)
@@ -61,13 +62,13 @@ def _(gradient, memory, model, work, theta, rng, out):
 
 
 def row_weights(gradient, model, of_leverages):
-    """Return the weights that were given, after a check, or a function of leverages."""
+    """Return the given weights after a check, or a function of leverages."""
     weights, n = gradient.weights, n_rows(model)
     if weights is None:
         if gradient.mode is None or not implements(leverages, model):
             raise ValueError(
-                f"{type(model).__name__} cannot tell which rows matter without a mode "
-                "and leverages(); give weights"
+                f"{type(model).__name__} needs a mode and leverages() to choose "
+                "weights of rows; give weights"
             )
         weights = of_leverages(leverages(model, gradient.mode))
     weights = np.asarray(weights, np.float64)
@@ -78,12 +79,12 @@ def row_weights(gradient, model, of_leverages):
     return weights
 
 
-def weighted_design(n, weights, each=1):
-    """Return strata of similar weights, each with the same share of the draws.
+def weighted_design(n, weights, min_per_stratum=1):
+    """Return strata of similar weights, from which about equal numbers are drawn.
 
-    There are so many that `each` or more are drawn of one.
+    There are so few strata that these numbers are at least `min_per_stratum`.
     """
-    labels = weight_classes(weights, min(N_CLASSES, max(1, n // each)))
+    labels = weight_classes(weights, min(N_CLASSES, max(1, n // min_per_stratum)))
     present = np.flatnonzero(np.bincount(labels))
     labels = np.searchsorted(present, np.arange(N_CLASSES)).astype(labels.dtype)[labels]
     sizes, shares = np.bincount(labels), np.bincount(labels, weights)
@@ -91,10 +92,10 @@ def weighted_design(n, weights, each=1):
 
 
 def weight_classes(weights, n_classes=N_CLASSES):
-    """Return labels of classes of similar weights, with about equal sums."""
+    """Return labels of classes of similar weights, whose sums are about equal."""
     ordered = np.sort(weights)
     mass = np.cumsum(ordered)
     shares = mass[-1] * np.arange(1, n_classes) / n_classes
     edges = ordered[np.searchsorted(mass, shares)]
-    # Small integers, which numpy sorts in linear time.
+    # As small integers, which numpy sorts in linear time.
     return np.searchsorted(edges, weights).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Fisher information as a metric, for the samplers that follow the curvature.
+"""The Fisher information as a metric, for samplers that adapt to the curvature.
 
     G(theta) = prior precision + N/m sum over m rows of w_km(eta_i) x_i x_i'
 
@@ -6,8 +6,9 @@ where w is the curvature of the likelihood. Its derivatives come from the slopes
 
     sum_jm (d_j G_km) P_mj = N/m sum_i x_i sum_mn (d w_km / d eta_n) x_i' P_mn x_i
 
-with k, m and n for outputs. Parameters of the likelihood itself have a constant metric
-of their own, and w is taken where they are zero: any positive definite function serves.
+where k, m and n are outputs. Parameters of the likelihood itself have a constant
+metric, and w is computed as if they were zero, since any positive definite function of
+theta is a valid metric.
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 
     y_i ~ N(theta, (Lambda / N)^-1) for i = 1 ... N,    flat prior
 
-The posterior is N(mean of y, Lambda^-1), whatever the spread of the rows: their spread
-only sets the variance of a minibatch gradient. theta is the mean itself, (d,).
+The posterior is N(mean of y, Lambda^-1), independent of the spread of the rows, which
+only affects the variance of minibatch gradients. theta is the mean itself, (d,).
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from skbayes_sg.kernels.protocol.model import (
 
 
 class GaussianMean(NamedTuple):
-    """Rows and the posterior precision that all of them give together."""
+    """The rows and the posterior precision."""
 
     y: np.ndarray  # (N, d)
     precision: np.ndarray  # (d, d) Lambda

@@ -3,10 +3,10 @@
     eta_ik = x_i . B_k + a_k + offset_i,    y_i ~ f(. | eta_i, noise)
     B_kj, a_k ~ N(0, 1 / precision_kj),     noise ~ the likelihood's own prior
 
-A *likelihood* gives f. Packing of theta, for K outputs, p features and q parameters of
-the likelihood itself, such as log precisions:
+A *likelihood* defines f. Packing of theta, for K outputs, p features and q parameters
+of the likelihood itself, such as log precisions:
 
-    | block          | shape                    |
+    | part           | shape                    |
     |----------------|--------------------------|
     | output k       | p + 1 (p, no intercept)  |
     |   coefficients | p                        |
@@ -14,9 +14,9 @@ the likelihood itself, such as log precisions:
     | noise          | q                        |
 
 The gradient of row i is the outer product of d log f / d eta_i, K numbers, and
-(x_i, 1), beside the q numbers d log f / d noise. These K + q *scores* are all that a
-control variate has to remember of a row. A parameter of the likelihood is like an
-output that has an intercept alone, the same number for all rows.
+(x_i, 1), together with the q numbers d log f / d noise. A control variate only has to
+store these K + q *scores* of a row. A parameter of the likelihood is like an output
+that only has an intercept, the same number for all rows.
 """
 
 from typing import NamedTuple
@@ -68,8 +68,9 @@ from skbayes_sg.kernels.protocol.model import (
     parameter_dtype,
 )
 
-CHUNK = 1024  # rows whose predictors are held at once, at the most
-FEW, NUMBERS = 256, 2**14  # fewer of many features, which are to stay in cache
+CHUNK = 1024  # largest number of rows that are processed together
+# With many features it is smaller, so that the rows of a chunk fit into the cache.
+MIN_CHUNK, CHUNK_NUMBERS = 256, 2**14
 
 
 class GLM(NamedTuple):
@@ -77,7 +78,7 @@ class GLM(NamedTuple):
 
     likelihood: NamedTuple
     rows: NamedTuple  # or (N, p) array
-    y: np.ndarray  # (N,), or (m N,) of m numbers per row: one for all rows, the next
+    y: np.ndarray  # (N,), or (m N,) for m numbers per row: the first of all rows, ...
     weights: np.ndarray  # (N,), or (0,) when all are 1
     prior_precision: np.ndarray  # (K (p + 1),) packed as theta is
     intercept: bool
@@ -135,8 +136,8 @@ def _(model):
 
 @in_blocks.register(GLM)
 def _(model, order):
-    # With the intercept as a feature, rows of zeros that fill up the last block have no
-    # gradient at all.
+    # If the intercept is a feature, the rows of zeros that pad the last block have a
+    # gradient of zero.
     rows = as_blocks(model.rows, order, model.intercept)
     k, weights, offsets = rows.data.shape[2], model.weights, model.offsets
     if n_scores(model) > model.n_outputs and not weights.size:
@@ -288,7 +289,7 @@ def n_coefficients(model):
 
 @helper
 def n_scores(model):
-    """Return K + q, the numbers that a row's gradient is made of."""
+    """Return K + q, the number of scores of a row."""
     return model.n_outputs + n_noise(model.likelihood, model.n_outputs)
 
 
@@ -301,9 +302,9 @@ def n_targets(model):
 
 @helper
 def length_at_once(model):
-    """Return how many indices are dealt with at once."""
+    """Return how many indices are processed together."""
     n_features = shape_rows(model.rows)[1]
-    size = min(CHUNK, max(FEW, NUMBERS // max(n_features, 1)))
+    size = min(CHUNK, max(MIN_CHUNK, CHUNK_NUMBERS // max(n_features, 1)))
     return size // rows_at_index(model.rows)
 
 
@@ -327,7 +328,7 @@ def predictors(model, work, theta, chunk):
 @helper
 def residuals(model, work, theta, chunk):
     """Return weighted scores of the rows in `chunk`, (K + q, CHUNK), in a buffer."""
-    # First, so that it waits for memory while predictors are computed.
+    # Targets come first, so that their memory is fetched during the computations.
     y, noise = targets(model, work, chunk), noise_of(model, theta)
     eta = predictors(model, work, theta, chunk)
     noise_score(model.likelihood, eta, y, noise, work.r[model.n_outputs :])
@@ -350,7 +351,7 @@ def targets(model, work, chunk):
 
 @helper
 def noise_of(model, theta):
-    """Return the likelihood's own parameters, the last ones of theta."""
+    """Return the likelihood's own parameters, which are at the end of theta."""
     return theta[n_coefficients(model) :]
 
 
@@ -385,7 +386,7 @@ def weigh(model, work, chunk, scale, values):
 
 @helper
 def add_chunk(model, chunk, r, scale, out):
-    """Add scale * sum of r_i (x_i, 1)' over the rows in `chunk` to `out`; r is lost."""
+    """Add scale * sum of r_i (x_i, 1)' over the rows in `chunk` to `out`; changes r."""
     p, size = shape_rows(model.rows)[1], chunk.size * rows_at_index(model.rows)
     width, factor = p + int(model.intercept), r.dtype.type(scale)
     for k in range(model.n_outputs):

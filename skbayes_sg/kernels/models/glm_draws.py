@@ -1,4 +1,4 @@
-"""Recorded draws of a GLM: in the units of the user's data, see `glm_units`."""
+"""Recorded draws of a GLM, in the units of the user's data; see `glm_units`."""
 
 import numpy as np
 

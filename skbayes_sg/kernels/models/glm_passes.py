@@ -1,25 +1,27 @@
 """Passes of a GLM over all its rows, by matrix products.
 
-Of these only the likelihood is compiled, which takes a second or two; the same passes
-by compiled operations on rows would take over fifteen before a first fit. BLAS has one
-thread, since sums in another order would be other draws.
+Only the likelihood is compiled, which takes one or two seconds; compiling the same
+passes from operations on rows would take more than fifteen seconds before a first fit.
+BLAS uses one thread, since another order of summation would change the draws.
 
-The leverage of a row is its share in the information I about the coefficients at a
-point, taken one by one:
+The leverage of a row is its share of the information I about the coefficients at a
+point, summed over the coefficients:
 
     leverage_i = c_i sum_j x_ij^2 / I_j,    I_j = sum_i c_i x_ij^2,
     c_i = -sum_k d2 log f / d eta_ik^2
 
-Linear functions of the predictors come close to the residuals r = d log f / d eta,
+Linear functions of the predictors approximate the residuals r = d log f / d eta,
 
     l_ik(eta) = mean r_ik - sum_m c_ikm (eta_m - mean eta_im),
     c_ikm = mean of -d2 log f / d eta_ik d eta_im,
 
-with means over draws: in a Gaussian posterior they are the best linear ones.
+where means are over draws. For a Gaussian posterior these are the best linear
+approximations.
 
-Parameters of the likelihood itself count as further outputs, with an intercept alone.
-With them, curvatures are those of the observed y, by differences of the scores: the
-expected ones know nothing of how noise and coefficients depend on each other.
+Parameters of the likelihood itself count as further outputs that only have an
+intercept. If there are any, curvatures are those of the observed y, computed from
+differences of the scores, because expected curvatures ignore the dependence between
+noise and coefficients.
 """
 
 import numpy as np
@@ -158,14 +160,14 @@ def _squares(values):
 
 
 def _n_values(model):
-    """Return the number of rows, also where an index stands for several."""
+    """Return the number of rows, also if an index refers to several."""
     return shape_rows(model.rows)[0] * rows_at_index(model.rows)
 
 
 def _parts(model, theta):
     """Yield parts of the rows with their predictors: slice, matrix, eta (K + q, n).
 
-    Where `theta` is (Q, d), eta is (K + q, Q n), all rows of a draw side by side.
+    If `theta` is (Q, d), eta is (K + q, Q n), in which the rows of a draw are adjacent.
     """
     p, n_outputs, end = (
         shape_rows(model.rows)[1],
@@ -241,7 +243,7 @@ def _curvatures(model, part, eta):
 
 
 def _mean_curvatures(model, part, eta, n_draws):
-    """Return the same of means over draws that lie side by side in `eta`."""
+    """Return the same for means over the draws that follow each other in `eta`."""
     if len(eta) == model.n_outputs:
         return lambda k, m: (
             _expected(model, part, eta, k, m).reshape(n_draws, -1).mean(axis=0)
@@ -256,7 +258,7 @@ def _mean_curvatures(model, part, eta, n_draws):
 
 
 def _expected(model, part, eta, k, m):
-    """Return the weighted curvature k, m of a part in expectation over y."""
+    """Return the weighted curvature k, m of a part, in expectation over y."""
     n_outputs, c = model.n_outputs, np.empty(eta.shape[1])
     noise = eta[n_outputs:, 0].copy()
     at = np.ascontiguousarray(eta[:n_outputs])
@@ -277,14 +279,14 @@ def _add_scores(model, matrix, r, out):
 
 
 def _add_curvature(model, matrix, c, k, m, out):
-    """Add X' diag(c) X to what (d, d) `out` holds of outputs k and m."""
+    """Add X' diag(c) X to the part of (d, d) `out` that belongs to outputs k and m."""
     p, n_outputs = matrix.shape[1], model.n_outputs
     width = p + int(model.intercept)
     i, j = (x * width if x < n_outputs else n_outputs * (width - 1) + x for x in (k, m))
     if k >= n_outputs and m >= n_outputs:
         out[i, j] += c.sum()
         return
-    if k >= n_outputs or m >= n_outputs:  # of one output and one noise
+    if k >= n_outputs or m >= n_outputs:  # one output and one noise parameter
         line = out[i, j : j + width] if k >= n_outputs else out[i : i + width, j]
         line[:p] += matrix.T @ c
         line[p:] += c.sum()

@@ -1,4 +1,4 @@
-"""What a GLM knows of its single rows: remembered gradients, classes, fewer of them.
+"""Operations on single rows of a GLM: tables of gradients, classes, thinning.
 
 The gradient of row i is the outer product of d log f / d eta_i and (x_i, 1), so a table
 of gradients holds K numbers per row, and one for each parameter of the likelihood.

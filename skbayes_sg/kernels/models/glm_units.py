@@ -1,11 +1,11 @@
 """Units of a regression's recorded draws, which are those of the user's data.
 
-A model may see centered columns and standardized targets,
+The model may use centered columns and standardized targets,
 
     x - center    and    (y - shift) / scale,
 
-in which the posterior is well-conditioned and priors suit data of any unit. Draws are
-recorded for the data as they were:
+for which the posterior is well-conditioned and priors suit data of any unit. Draws are
+recorded in the units of the original data:
 
     coefficients = scale B,    intercept = shift + scale a - center . coefficients
 """
@@ -16,8 +16,8 @@ import numpy as np
 
 
 class Units(NamedTuple):
-    """What was done to the data; all arrays are empty where nothing was."""
+    """The transformation of the data; arrays are empty if there is none."""
 
-    center: np.ndarray = np.empty(0)  # (p,) taken off the columns
-    shift: np.ndarray = np.empty(0)  # (K,) taken off the predictors
-    scale: np.ndarray = np.empty(0)  # (K,) by which they were divided
+    center: np.ndarray = np.empty(0)  # (p,) subtracted from the columns
+    shift: np.ndarray = np.empty(0)  # (K,) subtracted from the targets
+    scale: np.ndarray = np.empty(0)  # (K,) by which the targets were divided

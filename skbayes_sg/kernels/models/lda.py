@@ -3,17 +3,18 @@
     eta_d ~ Dirichlet(alpha),   phi_k ~ Dirichlet(beta),
     z_i ~ eta_d,                w_i ~ phi_k for z_i = k,     tokens i of document d
 
-A row is a document. The topic z_i of each token is a local variable that is kept, and
-given all others it has the law (Griffiths & Steyvers, 2004)
+A row is a document. The topic z_i of each token is a local variable that is kept
+between iterations. Given all others its distribution is (Griffiths & Steyvers, 2004)
 
     p(z_i = k) ~ (alpha_k + n_dk) (beta + n_kw) / (W beta + n_k),
 
-with counts n of all other tokens. What is left for theta are the logarithms of the
-priors, fixed unless they are learned:
+where n are the counts of all other tokens. theta only consists of the logarithms of the
+priors, which are fixed unless they are learned:
 
     theta = log alpha_1, ..., log alpha_K, log beta
 
-A draw records the law of the topics given all z, phi_k ~ Dirichlet(beta + n_k1, ...):
+A recorded draw is the posterior of the topics given z, phi_k ~ Dirichlet(beta + n_k1,
+...):
 
     recorded = beta + n, (K, W);  alpha, (K,);  beta
 """
@@ -36,33 +37,33 @@ from skbayes_sg.kernels.protocol.model import (
     theta_of,
 )
 
-UNKNOWN = -1  # the topic of a token before its document's first turn
+UNKNOWN = -1  # the topic of a token before its document is first visited
 
 
 class LDA(NamedTuple):
-    """Tokens, document by document, and the priors."""
+    """Tokens, ordered by document, and the priors."""
 
     words: np.ndarray  # (n_tokens,) int32: the word of each token
     indptr: np.ndarray  # (D + 1,) int64: where the tokens of each document begin
     offsets: np.ndarray  # (W + 1,) int64: where the topics of each word begin
-    alpha: np.ndarray  # (K,) where it is not learned
-    beta: float  # where it is not learned
+    alpha: np.ndarray  # (K,) if it is not learned
+    beta: float  # if it is not learned
     n_topics: int
     learns_alpha: bool
     learns_beta: bool
-    refresh_every: int = 1  # iterations per draw of the priors that are learned
+    refresh_every: int = 1  # iterations between draws of learned priors
 
 
 class LDAWork(NamedTuple):
-    """Topics of all tokens, and the counts that follow from them.
+    """Topics of all tokens, and their counts.
 
-    The topics of a word are a list without order: as many as have any of its tokens.
+    Each word has an unordered list of the topics to which any of its tokens belong.
     """
 
     z: np.ndarray  # (n_tokens,) int16 or int32
     n_listed: np.ndarray  # (W,) int32: topics that have tokens of each word
-    topics: np.ndarray  # (offsets[-1],) as z: which they are
-    counts: np.ndarray  # (offsets[-1],) int32: how many tokens they have
+    topics: np.ndarray  # (offsets[-1],) of the type of z: the listed topics
+    counts: np.ndarray  # (offsets[-1],) int32: their numbers of tokens of the word
     n_k: np.ndarray  # (K,) tokens of each topic
     n_dk: np.ndarray  # (K,) tokens of each topic in one document
     prior: np.ndarray  # (K + 1,) alpha and beta
@@ -71,7 +72,7 @@ class LDAWork(NamedTuple):
 
 
 def list_offsets(words, n_words, n_topics):
-    """Return where the topics of each word begin, in a list with room for all."""
+    """Return where the list of topics of each word begins, at its largest length."""
     sizes = np.minimum(np.bincount(words, minlength=n_words), n_topics)
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
@@ -120,7 +121,7 @@ def set_prior(work, theta):
 
 @helper
 def count_document(model, work, d):
-    """Count the topics of document d's tokens; return how many tokens have one."""
+    """Count document d's tokens by topic; return how many have a topic."""
     n_dk, known = work.n_dk, 0
     for k in range(n_dk.size):
         n_dk[k] = 0.0
@@ -133,7 +134,7 @@ def count_document(model, work, d):
 
 @log_likelihood.register(LDA)
 def _(model, work, theta, idx):
-    # Of the tokens, given the means of eta and phi that follow from z.
+    # The log-likelihood of the tokens at the means of eta and phi given z.
     set_prior(work, theta)
     beta, total = work.prior[-1], 0.0
     for d in idx:
@@ -154,7 +155,7 @@ def _(model, work, theta, idx):
 
 @log_prior.register(LDA)
 def _(model, work, theta):
-    # Gamma(1, 1) laws of alpha and beta where these are learned, on the log scale.
+    # Gamma(1, 1) priors of alpha and beta if these are learned, on the log scale.
     value, last = 0.0, theta.size - 1
     for j in range(theta.size):
         if (model.learns_beta and j == last) or (model.learns_alpha and j < last):

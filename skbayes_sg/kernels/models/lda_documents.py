@@ -1,11 +1,11 @@
-"""What documents are about, given the topics: Gibbs draws of the topics of tokens.
+"""Topic weights of documents given the topics, by Gibbs draws of the topics of tokens.
 
     p(z_i = k) ~ (alpha_k + n_dk) phi_kw = n_dk phi_kw + alpha_k phi_kw
 
-The first part has as many terms as the document has topics, the sum of the second
-depends on the word alone. Given z the weights of a document are Dirichlet(alpha + n_d),
-whose moments are summed, in place of draws of it. Every document has the same random
-numbers: its result depends neither on the others nor on its place among them.
+The first part is nonzero only for topics in the document, and the sum of the second
+depends on the word only. Given z the weights of a document are Dirichlet(alpha + n_d),
+whose exact moments are summed instead of draws. Every document uses the same random
+numbers, so that its result depends neither on other documents nor on its position.
 """
 
 import numpy as np
@@ -30,13 +30,13 @@ def add_document_moments(
     alpha : (K,)
         Prior of the weights.
     seed : uint64
-        Of the random numbers.
+        Seed of the random numbers.
     n_burn_in, n_sweeps : int
         Sweeps over a document before and while moments are summed.
     z : (n_tokens,) int32
-        Topics of the tokens, -1 where there are none yet; updated.
+        Topics of the tokens, initially -1; updated in place.
     mean, square : (D, K)
-        E eta and E eta^2 of the sweeps are added to them, n_sweeps of each.
+        E eta and E eta^2 of each of the `n_sweeps` sweeps are added to them.
     """
     n_words, n_topics = phi.shape
     base, mass = np.zeros(n_words), 0.0

@@ -1,8 +1,9 @@
-"""Priors of topics and of words, drawn given the topics of all tokens.
+"""The priors alpha and beta, drawn given the topics of all tokens.
 
-A Dirichlet law integrated out leaves Gamma(a) / Gamma(a + n) prod_k Gamma(a_k + n_k) /
-Gamma(a_k) with a = sum_k a_k, for every document (and every topic). Auxiliary variables
-(Escobar & West, 1995; Teh et al., 2006) make the law of a_k conjugate:
+Integrating out a Dirichlet variable leaves Gamma(a) / Gamma(a + n) prod_k Gamma(a_k +
+n_k) / Gamma(a_k) with a = sum_k a_k, for every document (and every topic). Auxiliary
+variables (Escobar & West, 1995; Teh et al., 2006) make the conditionals of a_k
+conjugate:
 
     eta ~ Beta(a, n),   t_k = sum_{j < n_k} [U_j < a_k / (a_k + j)],   U_j uniform
     a_k | eta, t ~ Gamma(1 + sum t_k, rate 1 - sum log eta)
@@ -27,7 +28,7 @@ def _(model, t):
 
 @refresh.register(LDA)
 def _(model, target, position, rng):
-    # Coordinates are the identity, so that the position is theta.
+    # The position is theta, because the coordinates are the identity.
     work = target.work
     set_prior(work, position)
     if model.learns_alpha:

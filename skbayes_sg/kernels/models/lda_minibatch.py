@@ -2,15 +2,15 @@
 
     phi_kw = theta_kw / sum_v theta_kv,    theta_kw ~ Gamma(beta, 1)
 
-A row is a document, and nothing of it is kept: the topics of its tokens are drawn anew
-from `n_sweeps` Gibbs sweeps given phi, and the counts of words in topics averaged over
-the later half of them (Patterson & Teh, 2013). theta is (K, W), and so is what is
-recorded, then alpha and beta.
+A row is a document. Its local variables are not kept: the topics of its tokens are
+drawn again by `n_sweeps` Gibbs sweeps given phi, and the counts of words in topics are
+averaged over the second half of the sweeps (Patterson & Teh, 2013). theta is (K, W). A
+recorded draw is theta, alpha and beta.
 
     d log p / d theta_kw = (n_kw + beta - 1) / theta_kw - n_k / sum_v theta_kv - 1,
     n = N / |S| E[counts of the minibatch S | phi]
 
-Given the counts theta has a Gamma(beta + n_kw, 1) law, whatever the masses of topics.
+Given the counts, theta_kw has the distribution Gamma(beta + n_kw, 1).
 """
 
 from typing import NamedTuple
@@ -34,18 +34,18 @@ from skbayes_sg.kernels.protocol.model import (
     record,
 )
 
-LEAST = 1e-30  # of a topic's share in a word, so that some topic can be drawn
+LEAST = 1e-30  # added to probabilities, so that some topic can be drawn
 
 
 class MinibatchLDA(NamedTuple):
-    """Tokens, document by document, and the priors."""
+    """Tokens, ordered by document, and the priors."""
 
     words: np.ndarray  # (n_tokens,) int32: the word of each token
     indptr: np.ndarray  # (D + 1,) int64: where the tokens of each document begin
     alpha: np.ndarray  # (K,)
     beta: float
     n_words: int  # W
-    weight: float = 1.0  # documents for which each one stands
+    weight: float = 1.0  # factor of each document's log-likelihood
     n_sweeps: int = 20  # over the tokens of a document
 
 

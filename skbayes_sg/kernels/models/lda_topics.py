@@ -1,12 +1,13 @@
-"""Topics of the tokens of a document, drawn one after another given all others.
+"""Gibbs draws of the topics of a document's tokens, one by one given all others.
 
 The weights of a token's topics are split (Yao, Mimno & McCallum, 2009; Yu et al., 2015)
 
     (alpha_k + n_dk) (beta + n_kw) / (W beta + n_k) = n_kw q_k + beta q_k
 
-Only topics that have other tokens of the same word have the first part, and few draws
-fall into the second, whose total changes by two terms per token. So the cost of a token
-grows with the number of topics of its word, not with the number of all topics.
+with q_k = (alpha_k + n_dk) / (W beta + n_k). The first part is nonzero only for topics
+with other tokens of the same word. Few draws fall into the second, whose total changes
+by two terms per token. The cost of a token is thus proportional to the number of topics
+of its word, not to the number of all topics.
 """
 
 from skbayes_sg.kernels.capabilities.local_variables import draw_local
@@ -23,7 +24,7 @@ def _(model, work, theta, idx, rng):
 
 @helper
 def _draw_document(model, work, d, rng):
-    """Draw the topics of all tokens of document d, in their order."""
+    """Draw the topics of all tokens of document d in order."""
     z, n_k, n_dk, inverse = work.z, work.n_k, work.n_dk, work.inverse
     prior, q, topics, counts = work.prior, work.weight, work.topics, work.counts
     n_topics, beta = model.n_topics, prior[-1]
@@ -83,9 +84,9 @@ def _draw_document(model, work, d, rng):
 
 @helper
 def _place(weights, u):
-    """Return the first place at which the sum of weights exceeds u, the last if none.
+    """Return the first index at which the cumulative sum of weights exceeds u.
 
-    Rounding of a running total may put u a little above the sum of all.
+    If there is none, because of rounding errors, return the last index.
     """
     k = 0
     u -= weights[0]

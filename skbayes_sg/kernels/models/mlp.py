@@ -5,7 +5,7 @@
 
 Packing of theta, for layers of sizes m_0 (features), m_1, ..., m_L (outputs):
 
-    | block           | shape                                             |
+    | part            | shape                                             |
     |-----------------|---------------------------------------------------|
     | layer 1, ..., L |                                                   |
     |   W_l           | (m_{l-1}, m_l), by rows                           |
@@ -13,11 +13,11 @@ Packing of theta, for layers of sizes m_0 (features), m_1, ..., m_L (outputs):
     | noise           | what the likelihood adds: (m_L,) log precisions,  |
     |                 | none for classes                                  |
 
-The lambdas are drawn from their Gamma conditionals after every tenth step: given the
-weights they are all but known, and the weights move slowly. They live in the work, and
-a recorded draw is theta and then the 2 L lambdas of W_1, b_1, W_2, b_2, ...
+The lambdas are drawn from their Gamma conditionals after every tenth step, because the
+weights determine them almost exactly and move slowly. They are stored in the work. A
+recorded draw is theta, followed by the 2 L lambdas of W_1, b_1, W_2, b_2, ...
 
-A lambda of 0 stands for one that is integrated out: of m weights w the prior is then
+A lambda of 0 means that it is integrated out: the prior of m weights w is then
 p(w) = (1 + |w|^2 / 2)^-(1 + m / 2), with the gradient -E(lambda | w) w.
 """
 
@@ -80,16 +80,16 @@ class MLP(NamedTuple):
     y: np.ndarray  # (N,) classes or (N, m_L) numbers
     weights: np.ndarray  # (N,), or (0,) when all are 1
     sizes: np.ndarray  # (L + 1,) int64: m_0, ..., m_L
-    precision: np.ndarray  # (2 L,) the lambdas, or where they start
+    precision: np.ndarray  # (2 L,) the lambdas, or their initial values
     learns_precision: bool
-    temperature: float = 1.0  # of the likelihood, whose inverse the weights contain
+    temperature: float = 1.0  # of the likelihood, already included in the weights
 
 
 class MLPWork(NamedTuple):
     """Buffers of one chunk of rows, and the lambdas."""
 
-    a: np.ndarray  # (CHUNK * (m_0 + ... + m_L),) rows and outputs, layer after layer
-    delta: np.ndarray  # derivatives of log f with respect to all z, likewise
+    a: np.ndarray  # (CHUNK * (m_0 + ... + m_L),) rows and outputs, ordered by layer
+    delta: np.ndarray  # derivatives of log f with respect to all z, as `a`
     y: np.ndarray  # (CHUNK * m,) targets
     row: np.ndarray  # (CHUNK,) a number per row: its factor or its log density
     g: np.ndarray  # gradient of a chunk with respect to all W_l and b_l
@@ -98,7 +98,7 @@ class MLPWork(NamedTuple):
 
 
 def pack(weights, biases, noise=()):
-    """Return theta of lists of W_l and b_l and of the likelihood's parameters."""
+    """Return theta for lists of W_l and b_l and the likelihood's parameters."""
     pairs = zip(weights, biases, strict=True)
     return np.concatenate([*(np.ravel(p) for pair in pairs for p in pair), noise])
 
@@ -106,7 +106,7 @@ def pack(weights, biases, noise=()):
 def unpack(theta, sizes):
     """Return the lists of W_l and b_l and the rest of theta, as views.
 
-    Leading axes of `theta`, of chains and draws for instance, stay as they are.
+    Leading axes of `theta`, for instance those of chains and draws, are kept.
     """
     weights, biases, first = [], [], 0
     for m, n in itertools.pairwise(sizes):
@@ -222,7 +222,7 @@ def _(model, work, theta, out):
         precision = work.precision[part]
         if precision == 0.0:
             precision = w.dtype.type(mean_precision(w))
-        for j in range(w.size):  # from 0 and of one type, or compilers see no vectors
+        for j in range(w.size):  # vectorizes only from 0 and with a single type
             total[j] -= precision * w[j]
         first = stop
     add_noise_prior_gradient(model.likelihood, theta[first:], out[first:])
@@ -322,7 +322,7 @@ def _n_weights(model):
 
 @helper
 def _part_size(sizes, part):
-    """Return the number of weights that share a lambda: of W_1, b_1, W_2, ..."""
+    """Return the number of weights that share a lambda, for W_1, b_1, W_2, ..."""
     k = part // 2
     return sizes[k] * sizes[k + 1] if part % 2 == 0 else sizes[k + 1]
 
@@ -348,7 +348,7 @@ def _n_chunks(idx):
 
 @helper
 def _chunk(idx, chunk):
-    """Return one of the equal parts of `idx`, none larger than the buffers."""
+    """Return one of the equal parts of `idx`, each of which fits into the buffers."""
     n, k = idx.size, _n_chunks(idx)
     return idx[chunk * n // k : (chunk + 1) * n // k]
 

@@ -1,10 +1,10 @@
-"""Activations of hidden layers, by rows of a chunk.
+"""Activation functions of hidden layers, applied to the rows of a chunk.
 
 relu:     a = max(z, 0)
 tanh:     a = tanh(z)
 softmax:  a = exp(z) / sum over the layer's units of exp(z)
 
-Their derivatives are functions of a, so that z need not be kept.
+Their derivatives are functions of a, so z is not stored.
 """
 
 import math
@@ -23,7 +23,7 @@ class Tanh(NamedTuple):
 
 
 class SoftmaxUnits(NamedTuple):
-    """Units of a layer that share a total of one."""
+    """Units of a layer whose outputs sum to one."""
 
 
 ACTIVATIONS = {"relu": Relu, "tanh": Tanh, "softmax": SoftmaxUnits}
@@ -45,7 +45,7 @@ def deactivate(activation, a, delta):
 def _(activation, z):
     half = z.dtype.type(0.5)
     for b in range(z.shape[0]):
-        for k in range(z.shape[1]):  # without a choice, so that it runs in vectors
+        for k in range(z.shape[1]):  # without a branch, so that it vectorizes
             z[b, k] = half * (z[b, k] + abs(z[b, k]))
 
 

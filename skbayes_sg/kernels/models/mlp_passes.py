@@ -1,11 +1,11 @@
-"""A network's passes over a chunk of rows, through BLAS into buffers.
+"""Forward and backward passes of a network over a chunk of rows, by BLAS.
 
     forward:    a_0 = x,  z_l = a_{l-1} W_l + b_l,  a_l = activation(z_l)
     backward:   delta_L = d log f / d z_L,  delta_{l-1} = delta_l W_l' * activation'
     gradients:  d log f / d W_l = a_{l-1}' delta_l,  d log f / d b_l = sum of delta_l
 
-`sizes` holds m_0, ..., m_L. A buffer of CHUNK (m_0 + ... + m_L) numbers holds layer
-after layer, each as an (n, m_l) matrix of n <= CHUNK rows.
+`sizes` holds m_0, ..., m_L. A buffer of CHUNK (m_0 + ... + m_L) numbers holds the
+layers one after another, each as an (n, m_l) matrix of n <= CHUNK rows.
 """
 
 import numpy as np
@@ -13,12 +13,12 @@ import numpy as np
 from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.models.mlp_layers import activate, deactivate
 
-CHUNK = 512  # rows that go through the network at once
+CHUNK = 512  # rows that are processed together
 
 
 @helper
 def offset(sizes, k):
-    """Return where W_k and b_k begin in theta, k = 1, ..., L; and, at L + 1, end."""
+    """Return where W_k and b_k begin in theta; for k = L + 1, where the last end."""
     total = 0
     for i in range(1, k):
         total += (sizes[i - 1] + 1) * sizes[i]
@@ -66,7 +66,7 @@ def forward(activation, theta, sizes, n, a):
 
 @helper
 def backward(activation, theta, sizes, n, a, delta):
-    """Fill `delta` of the layers between the first and the last, which is given."""
+    """Fill `delta` of the hidden layers, given that of the last layer."""
     for k in range(sizes.size - 2, 0, -1):
         below = layer(delta, sizes, k, n)
         np.dot(layer(delta, sizes, k + 1, n), matrix(theta, sizes, k + 1).T, below)

@@ -1,4 +1,4 @@
-"""One BLAS thread at a time, so that results do not depend on how many there are."""
+"""BLAS limited to one thread, so that results do not depend on their number."""
 
 import contextlib
 import functools
@@ -12,7 +12,11 @@ def _blas():
 
 
 def one_blas_thread():
-    """Limit BLAS to one thread, unless it is: limits that overlap restore wrongly."""
+    """Limit BLAS to one thread.
+
+    Does nothing if that is already the case, since overlapping limits would not be
+    restored correctly.
+    """
     if all(library["num_threads"] == 1 for library in _blas().info()):
         return contextlib.nullcontext()
     return _blas().limit(limits=1)

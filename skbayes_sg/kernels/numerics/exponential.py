@@ -1,10 +1,10 @@
-"""The exponential function, for loops that are to run in vector registers.
+"""An exponential function that vectorizes, unlike numba's, which is a function call.
 
     e^x = 2^n e^r,    n = x / log 2, rounded,    |r| <= log(2) / 2
 
-with e^r by its Taylor series; numba's own is a call for each number. Relative errors
-are the precision, times |x| where that is larger. Beyond +-700, and +-80 in float32, x
-counts as that.
+where e^r is computed by its Taylor series. The relative error is about the precision of
+the type, times |x| if that is larger than 1. Arguments are clipped to +-700, or to +-80
+in float32.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Functions around the Gamma function, for likelihoods of counts and of heavy tails.
 
-Both use Stirling's series from 10 on, which is good to 1e-13 there, and step down from
-it below.
+Both use Stirling's series for arguments from 10 on, where its error is about 1e-13, and
+recurrences or the library function for smaller ones.
 """
 
 import math
@@ -34,6 +34,6 @@ def log_rising(x, y):
 
 @helper
 def _correction(x):
-    """Return what Stirling's formula lacks of log Gamma(x)."""
+    """Return log Gamma(x) minus Stirling's formula."""
     z = 1.0 / (x * x)
     return (1 / 12 - z * (1 / 360 - z * (1 / 1260 - z * (1 / 1680 - z / 1188)))) / x

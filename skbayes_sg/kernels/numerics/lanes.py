@@ -1,8 +1,9 @@
-"""Products with blocks of rows, several rows at a time in vector registers.
+"""Products with row blocks, several rows at a time in vector registers.
 
-A block holds k rows feature by feature: x[b, j] are the k values of feature j, side by
-side. Products with a block then need no sums across a register, nor loops over what is
-left of a row, and read memory in one stream.
+A row block holds k rows feature by feature: x[b, j] are the k values of feature j. They
+are adjacent in memory and fill the k lanes of a register. Products with a block then
+need neither sums across a register nor loops over the remainder of a row, and read
+memory in one stream.
 """
 
 import numpy as np
@@ -11,9 +12,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-LINE = 64  # bytes of a line of cache: k values fill one
-CHAINS = 4  # sums that a product adds up side by side, for they wait for one another
-GROUP = 8  # blocks whose rows are added up before they reach memory
+LINE = 64  # bytes of a cache line, which k values fill
+CHAINS = 4  # independent sums of a product, to hide the latency of additions
+GROUP = 8  # blocks whose rows are summed in registers before they are stored
 FLAGS = ("reassoc", "contract", "nsz")
 i32, i64 = ir.IntType(32), ir.IntType(64)
 

@@ -1,9 +1,9 @@
-"""Vectors of standard normals, several at a time.
+"""Vectors of standard normal numbers.
 
-A float32 vector is made of counter-based random words (Philox 4x32 of seven rounds,
-Salmon et al., 2011), under a fresh key from the chain's own generator, and of Box &
-Muller's transform: both loops run in vector registers, where the ziggurat of numpy's
-generator goes one by one. Words of 32 bits reach 6.6 standard deviations.
+A float32 vector is made from counter-based random words (Philox 4x32 with seven rounds,
+Salmon et al., 2011), with a new key from the chain's generator, by the Box-Muller
+transform. Both loops vectorize, whereas the ziggurat method of numpy's generator makes
+one number at a time. With words of 32 bits, numbers are at most 6.6 in absolute value.
 """
 
 import math
@@ -77,7 +77,7 @@ def _box_muller(words):
         high, low = (a >> i4(16)) & i4(0xFFFF), a & i4(0xFFFF)
         u = (f4(high) * f4(2.0**16) + f4(low) + f4(1.0)) * f4(2.0**-32)  # in (0, 1]
         r = np.sqrt(f4(-2.0) * _log(u))
-        # An angle within pi / 4, and three further bits for its octant.
+        # An angle of at most pi / 4, and three further bits for its octant.
         t = f4(b >> i4(8)) * f4(math.pi * 2.0**-25)
         sine, cosine = _sine(t), _cosine(t)
         swap = f4((b >> i4(2)) & i4(1)) * (sine - cosine)
@@ -106,10 +106,10 @@ def _cosine(t):
 
 @helper
 def _log(u):
-    """Return log(u), by a polynomial at the mantissa scaled to [sqrt(1/2), sqrt(2)).
+    """Return log(u), by a polynomial of the mantissa scaled to [sqrt(1/2), sqrt(2)).
 
-    Its coefficients are those of Chebyshev's interpolation of log(1 + x) / x, with an
-    error of 1e-8.
+    Its coefficients are those of the Chebyshev interpolation of log(1 + x) / x, whose
+    error is 1e-8.
     """
     bits = f4(u).view(i4)
     exponent = (bits - i4(0x3F3504F3)) >> i4(23)

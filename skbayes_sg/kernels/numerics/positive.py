@@ -1,25 +1,26 @@
 """Exact transitions of a positive process, the Cox-Ingersoll-Ross diffusion.
 
-    d theta = (b - c theta) / 2 dt + sqrt(theta) dW,    stationary law Gamma(b, rate c)
+    d theta = (b - c theta) / 2 dt + sqrt(theta) dW
 
-With r = exp(-c h / 2), the law after time h is a Gamma law of random shape:
+Its stationary distribution is Gamma(b, rate c). With r = exp(-c h / 2), theta after
+time h has a Gamma distribution with a random shape:
 
     N ~ Poisson(c theta r / (1 - r)),    theta' = (1 - r) / c  Gamma(b + N)
 
-so a step of any size stays positive and leaves Gamma(b, rate c) invariant.
+A step of any size thus stays positive and leaves Gamma(b, rate c) invariant.
 """
 
 import math
 
 from skbayes_sg.kernels.generic import helper
 
-TINY = 1e-300  # the smallest value, so that nothing underflows to a stuck zero
-MANY = 1e8  # mean of a Poisson law that is drawn as a rounded Gaussian
+TINY = 1e-300  # the smallest value, since a process at zero would stay there
+MANY = 1e8  # mean from which Poisson numbers are drawn as rounded Gaussian ones
 
 
 @helper
 def draw_log_gamma(shape, rng):
-    """Return the log of a draw of Gamma(shape, rate 1), however small the shape."""
+    """Return the log of a draw of Gamma(shape, rate 1), accurate for small shapes."""
     if shape >= 0.1:
         return math.log(max(rng.standard_gamma(shape), TINY))
     # log Gamma(a) = log Gamma(a + 1) + log(U) / a
@@ -29,7 +30,7 @@ def draw_log_gamma(shape, rng):
 
 @helper
 def draw_gamma(shape, rng):
-    """Return a draw of Gamma(shape, rate 1), never zero however small the shape."""
+    """Return a draw of Gamma(shape, rate 1), which is never zero."""
     if shape >= 0.1:
         return max(rng.standard_gamma(shape), TINY)
     log_value = draw_log_gamma(shape, rng)
@@ -48,7 +49,10 @@ def draw_poisson(mean, rng):
 
 @helper
 def cir_step(theta, shape, rate, h, rng):
-    """Return the process with law Gamma(shape, rate) after time h from `theta`."""
+    """Return the state after time h of a process that starts at `theta`.
+
+    Its stationary distribution is Gamma(shape, rate).
+    """
     decay = math.exp(-0.5 * rate * h)
     left = -math.expm1(-0.5 * rate * h)  # 1 - decay
     count = draw_poisson(rate * theta * decay / left, rng)

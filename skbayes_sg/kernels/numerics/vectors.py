@@ -1,7 +1,7 @@
 """Loops over short vectors.
 
-Numpy's own take seconds to compile: the error message about unequal shapes brings all
-of numba's strings along.
+Assignments of whole arrays take seconds to compile, because their error message about
+unequal shapes makes numba compile its support for strings.
 """
 
 from skbayes_sg.kernels.generic import helper

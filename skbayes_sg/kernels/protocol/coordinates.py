@@ -37,7 +37,7 @@ def to_position(coordinates, theta):
 
 @python_op
 def position_scale(coordinates, theta_scale):
-    """Return the sds of the position where those of theta are `theta_scale`."""
+    """Return the sds of the position, given the sds `theta_scale` of theta."""
     raise missing(position_scale, coordinates)
 
 

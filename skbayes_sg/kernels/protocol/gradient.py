@@ -13,19 +13,19 @@ def estimate(gradient, memory, model, work, theta, rng, out):
 # Outside the loop, Python only
 @python_op
 def init_memory(gradient, model, theta, rng):
-    """Allocate what a gradient estimator keeps between the steps of one chain."""
+    """Allocate the arrays that an estimator keeps between the steps of one chain."""
     raise missing(init_memory, gradient)
 
 
 @python_op
 def prepare(gradient, model):
-    """Return the estimator with what all chains share, computed once from the data."""
+    """Return the estimator with quantities computed from the data for all chains."""
     return gradient
 
 
 @python_op
 def batch_size_of(gradient):
-    """Return the rows of a minibatch, None for estimators that read all rows."""
+    """Return the number of rows in a minibatch, None if the estimator uses all rows."""
     return None
 
 
@@ -37,13 +37,13 @@ def is_exact(gradient):
 
 @python_op
 def with_batch_size(gradient, batch_size):
-    """Return the estimator for minibatches of so many rows, if it draws any."""
+    """Return the estimator with another batch size, if it draws minibatches."""
     return gradient
 
 
 @python_op
 def needs_mode(gradient):
-    """Whether the estimator still lacks a point around which it is centered."""
+    """Whether the estimator needs a center and has none yet."""
     return False
 
 
@@ -51,6 +51,6 @@ def needs_mode(gradient):
 def centered_at(gradient, mode, draws=None):
     """Return the estimator centered at (d,) `mode`, if it has a center.
 
-    (Q, d) `draws` are typical of the posterior, for estimators that learn from them.
+    (Q, d) `draws` are typical points of the posterior, for estimators that use them.
     """
     return gradient

@@ -47,9 +47,9 @@ def log_prior(model, work, theta):
 
 @kernel_op
 def add_value_and_gradient(model, work, theta, idx, scale, out):
-    """Do what `add_gradient` does; return scale * `log_likelihood` of the same rows.
+    """Do the same as `add_gradient`; return scale * `log_likelihood` of these rows.
 
-    The default makes two passes. A model that gets both from one registers it.
+    The default makes two passes. A model may register a faster single pass.
     """
     add_gradient(model, work, theta, idx, scale, out)
     return scale * log_likelihood(model, work, theta, idx)
@@ -59,8 +59,8 @@ def add_value_and_gradient(model, work, theta, idx, scale, out):
 def refresh(model, target, position, rng):
     """Update hyperparameters in ``target.work`` given the parameters, after each step.
 
-    The default does nothing; a model with conjugate conditionals draws them here, from
-    ``locate(target, position)``.
+    The default does nothing. A model with conjugate conditional distributions draws its
+    hyperparameters here, given ``theta = locate(target, position)``.
     """
 
 
@@ -72,7 +72,7 @@ def needs_refresh(model, t):
 
 @kernel_op
 def n_recorded(model):
-    """Return the length of a recorded draw; theta alone unless a model says more."""
+    """Return the length of a recorded draw; by default that of theta."""
     return n_parameters(model)
 
 
@@ -84,7 +84,7 @@ def record(model, work, theta, out):
 
 # Outside the loop, Python only
 class NoWork(NamedTuple):
-    """The work of a model that needs none."""
+    """The work of a model that needs no arrays."""
 
     nothing: int = 0
 
@@ -121,9 +121,9 @@ def is_log_concave(model):
 
 @python_op
 def has_one_mode(model):
-    """Whether an ascent finds the mode around which the posterior lies.
+    """Whether the posterior has a single mode, which an optimizer finds.
 
-    A concave log posterior has one; other models may say so as well.
+    True for concave log posteriors; other models may register it.
     """
     return is_log_concave(model)
 

@@ -1,4 +1,4 @@
-"""Samplers: how a position moves, and what is known of their steps."""
+"""Samplers: how a position moves, and the properties of a step."""
 
 from skbayes_sg.kernels.generic import kernel_op, missing, python_op
 
@@ -14,7 +14,7 @@ def step(sampler, state, target, h, rng):
 def catch_up(sampler, state, target, rng):
     """Bring all of ``state.position`` up to date before it is read.
 
-    The default does nothing; it is for samplers that move parts of it late.
+    The default does nothing. Lazy samplers make their postponed moves here.
     """
 
 
@@ -27,13 +27,13 @@ def init_state(sampler, position, rng):
 
 @python_op
 def suited_to(sampler, model):
-    """Return the sampler with what it needs to know of the model's layout."""
+    """Return the sampler adapted to the layout of the model's parameters."""
     return sampler
 
 
 @python_op
 def check_parts(sampler, model, gradient, coordinates):
-    """Raise a ValueError where the sampler cannot work with the other parts."""
+    """Raise a ValueError if the sampler cannot work with the other components."""
 
 
 @python_op
@@ -71,27 +71,28 @@ def with_friction(sampler, friction):
 
 @python_op
 def stable_step(sampler):
-    """Return the largest step size that is stable where the curvature is 1."""
+    """Return the largest stable step size for curvature 1."""
     raise missing(stable_step, sampler)
 
 
 @python_op
 def accurate_step(sampler, noise, tolerance):
-    """Return the step size to use where the curvature is 1.
+    """Return the step size to use for curvature 1.
 
-    The largest one whose stationary variance is within a factor of 1 + `tolerance` of
-    the truth, given gradient estimates of variance `noise`, and well inside the
-    sampler's stability limit. `noise` is one number, or one for each coordinate, (d,).
+    This is the largest step size whose stationary variance is within a factor of
+    1 + `tolerance` of the exact one, given gradient estimates of variance `noise`, and
+    that is well below the sampler's stability limit. `noise` is one number, or one for
+    each coordinate, (d,).
     """
     raise missing(accurate_step, sampler)
 
 
 @python_op
 def with_noise_absorbed(sampler, h, noise):
-    """Return the sampler that, on exact gradients, behaves like this one on noisy ones.
+    """Return a sampler that behaves on exact gradients as this one does on noisy ones.
 
-    The sampler itself, unless its friction adapts to gradient noise. `noise` is the
-    mean of the gradient's variances over the coordinates.
+    This is the sampler itself, unless its friction adapts to gradient noise. `noise` is
+    the variance of the gradient, averaged over the coordinates.
     """
     return sampler
 
@@ -100,18 +101,18 @@ def with_noise_absorbed(sampler, h, noise):
 def curvature_exponent(sampler):
     """Return p such that step sizes scale with the curvature to the power of -p.
 
-    One for diffusions of the position; a half for samplers with momentum.
+    It is 1 for samplers without momentum and 1/2 for samplers with momentum.
     """
     return 1.0
 
 
 @python_op
 def relaxation(sampler, h):
-    """Return the iterations in which autocorrelation falls by e, at curvature 1."""
+    """Return the iterations until the autocorrelation is 1/e, for curvature 1."""
     raise missing(relaxation, sampler)
 
 
 @python_op
 def sampler_stats(sampler, state):
-    """Return a dict of what a finished chain reports, its acceptance for instance."""
+    """Return a dict of statistics of a finished chain, such as its acceptance rate."""
     return {}

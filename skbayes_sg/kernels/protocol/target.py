@@ -1,4 +1,4 @@
-"""A chain's own view of the posterior, which is all that a sampler sees of it."""
+"""Targets: the posterior and its gradients in the form in which samplers use them."""
 
 from typing import NamedTuple
 
@@ -23,12 +23,12 @@ from skbayes_sg.kernels.separate import (
     call_address,
     load,
     stored,
-    uncounted,
+    without_refcounts,
 )
 
 
 class Target(NamedTuple):
-    """What a sampler sees: a posterior over positions, with noisy gradients."""
+    """A posterior over positions with noisy gradients, and the buffers of one chain."""
 
     model: NamedTuple
     work: NamedTuple
@@ -69,8 +69,8 @@ class ByAddress(NamedTuple):
 class GradientNoise(NamedTuple):
     """Running estimate of the gradient's variance V, per coordinate of the position.
 
-    Two estimates at one position differ by twice their variance in the mean square, for
-    any estimator: V = E (g1 - g2)^2 / 2.
+    It uses that for two independent estimates at the same position, of any estimator,
+    V = E (g1 - g2)^2 / 2.
     """
 
     variance: np.ndarray  # (d,) V, the running estimate
@@ -110,21 +110,21 @@ def _(target, theta, rng):
 
 @entry_point
 def _estimate(memory, theta, rng, out):
-    theta, rng, out = uncounted((theta, rng, out))
+    theta, rng, out = without_refcounts((theta, rng, out))
     parts = load(memory)
     estimate(parts.gradient, parts.memory, parts.model, parts.work, theta, rng, out)
 
 
 @entry_point
 def _record(memory, theta, out):
-    theta, out = uncounted((theta, out))
+    theta, out = without_refcounts((theta, out))
     parts = load(memory)
     record(parts.model, parts.work, theta, out)
 
 
 @entry_point
 def _refresh(memory, position, t, rng):
-    position, rng = uncounted((position, rng))
+    position, rng = without_refcounts((position, rng))
     target = load(memory)
     if t == ALWAYS or needs_refresh(target.model, t):
         refresh(target.model, target, position, rng)
@@ -240,11 +240,11 @@ def gradient_at(target, position, rng, out):
 def noise_sd(target, j, variance, c):
     """Return the sd of the noise to inject into coordinate j.
 
-    A step that adds ``c * g`` already carries noise of variance c^2 V from the
-    minibatch; with noise correction it is taken off, down to zero at the least.
+    A step that adds ``c * g`` already contains noise of variance c^2 V from the
+    minibatch. With noise correction it is subtracted, but not below zero.
     """
     if not target.noise.corrects:
-        return np.sqrt(variance)  # the same for all j, so compilers compute it once
+        return np.sqrt(variance)  # independent of j, so compilers compute it once
     return np.sqrt(max(variance - c * c * target.noise.removed[j], 0.0))
 
 
@@ -255,7 +255,7 @@ def measure_noise(target, position, rng):
     for k in range(2):
         gradient_at(target, position, rng, noise.pair[k])
     noise.count[0] += 1.0
-    weight = max(1.0 / noise.count[0], 0.01)  # a mean first, then a slow memory
+    weight = max(1.0 / noise.count[0], 0.01)  # a mean, later an exponential average
     for j in range(position.size):
         half = 0.5 * (noise.pair[0, j] - noise.pair[1, j]) ** 2
         noise.variance[j] += weight * (half - noise.variance[j])

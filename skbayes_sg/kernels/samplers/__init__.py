@@ -1,4 +1,4 @@
-"""Samplers: how a position moves, given noisy gradients of its log density."""
+"""Samplers, which move a position given noisy gradients of its log density."""
 
 from skbayes_sg.kernels.samplers.badodab import BADODAB
 from skbayes_sg.kernels.samplers.baoab import BAOAB
@@ -21,9 +21,9 @@ from skbayes_sg.kernels.samplers.sgrhmc import SGRHMC
 from skbayes_sg.kernels.samplers.sgrld import SGRLD
 from skbayes_sg.kernels.samplers.sgrld_dense import DenseSGRLD
 
-# Not listed: `LazyLangevin` needs a model whose rows touch few parameters each, `Gibbs`
-# one with local variables that are kept, and the samplers of bounded, positive or
-# simplex parameters need models of such.
+# Samplers that only work with certain models are not listed: `LazyLangevin` needs rows
+# that depend on few parameters each, `Gibbs` local variables that are kept, and others
+# bounded, positive or simplex parameters.
 SAMPLERS = {
     "sgld": SGLD,
     "sgld-lm": LeimkuhlerMatthews,

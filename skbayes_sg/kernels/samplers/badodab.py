@@ -6,8 +6,8 @@
     O  rho <- c rho + sqrt(A (1 - c^2) / eta) xi,    c = exp(-eta h/2)
     D, A again
 
-Second order in h, and as the thermostat of `SGNHT` it absorbs gradient noise. The two
-half kicks around a recorded position share its gradient: one whole kick here.
+It is of second order in h, and absorbs gradient noise as `SGNHT` does. The two half
+kicks before and after a recorded position have the same gradient and are made as one.
 """
 
 import math
@@ -91,7 +91,7 @@ def _(sampler):
 
 @accurate_step.register(BADODAB)
 def _(sampler, noise, tolerance):
-    # The law of BAOAB with friction eta, at the temperature A / eta.
+    # The stationary distribution of BAOAB with friction eta at temperature A / eta.
     def variance(h, mean, here):
         eta = _friction(sampler, h, mean)
         if math.isinf(eta):
@@ -107,11 +107,12 @@ def _(sampler, h, noise):
 
 
 def _friction(sampler, h, noise):
-    """Return the mean thermostat, for gradient noise V alike in all coordinates.
+    """Return the mean thermostat, for equal gradient noise V in all coordinates.
 
-    Before the friction acts the momentum has variance 1 + delta, and after it 1 - delta
-    = exp(-2 eps eta) (1 + delta) + A (1 - exp(-2 eps eta)) / eta, delta = 2 eps^2 V /
-    (4 - eps^2). So A / eta + delta coth(eps eta) = 1, by Newton's method from below.
+    Before the friction acts, the momentum has variance 1 + delta, and afterwards
+    1 - delta = exp(-2 eps eta) (1 + delta) + A (1 - exp(-2 eps eta)) / eta, where
+    delta = 2 eps^2 V / (4 - eps^2). Hence A / eta + delta coth(eps eta) = 1, which is
+    solved by Newton's method from below.
     """
     eps = 0.5 * h
     if eps**2 * (1.0 + 2.0 * noise) >= 4.0:  # delta >= 1

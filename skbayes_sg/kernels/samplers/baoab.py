@@ -5,9 +5,9 @@
     O  rho <- c rho + sqrt(1 - c^2) xi,    c = exp(-C h/2),    rho ~ N(0, I)
     A  phi <- phi + h/4 rho
 
-The two half kicks around a recorded position share its gradient, so they are one whole
-kick here. Exact for a Gaussian posterior with exact gradients, second order otherwise,
-for one gradient per iteration.
+The two half kicks before and after a recorded position have the same gradient and are
+made as one. The stationary distribution is exact for a Gaussian posterior with exact
+gradients, and of second order otherwise, at the cost of one gradient per iteration.
 """
 
 import math
@@ -58,7 +58,7 @@ def _(sampler, state, target, h, rng):
     c = math.exp(-0.5 * sampler.friction * h)
     variance, eps, damp = number(1.0 - c * c), number(0.5 * h), number(c)
     half = number(0.25 * h)
-    # A kick moves phi both before and after it is damped: by (1 + c) / 2 of itself.
+    # A kick moves phi both before and after damping, by (1 + c) / 2 of itself.
     kick = number(0.25 * (1.0 + c) * h)
     gradient_at(target, phi, rng, g)
     fill_normals(rng, xi)
@@ -84,7 +84,7 @@ def _(sampler, noise, tolerance):
 
 
 def kick_variance(eps, friction):
-    """Return what gradient noise of variance 1 adds to that of phi."""
+    """Return what gradient noise of variance 1 adds to the variance of phi."""
     return eps**2 / (4.0 - eps**2) / math.tanh(0.5 * friction * eps)
 
 

@@ -1,9 +1,10 @@
-"""Gibbs steps: draws of local variables that are kept, given all others.
+"""Gibbs steps: local variables that are kept, drawn given all others.
 
     z_i ~ p(z_i | all other z, theta, data)    for the rows i of a minibatch
 
-Every step leaves the posterior as it is, whatever the minibatch, so no step size or
-gradient noise biases the draws. Parameters are drawn by the model's own `refresh`.
+Every step leaves the posterior invariant for any minibatch, so that draws are not
+biased by a step size or by gradient noise. Parameters are drawn by the model's
+`refresh`.
 """
 
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from skbayes_sg.kernels.protocol.target import locate
 
 
 class Gibbs(NamedTuple):
-    """Draws of local variables from their conditional laws."""
+    """Draws of local variables from their conditional distributions."""
 
     nothing: int = 0
 

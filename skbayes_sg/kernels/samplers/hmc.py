@@ -1,4 +1,4 @@
-"""Hamiltonian Monte Carlo (Duane et al., 1987): an exact reference.
+"""Hamiltonian Monte Carlo (Duane et al., 1987), as an exact reference.
 
     rho ~ N(0, I),  then l leapfrog steps of size sqrt(h):
         rho <- rho + sqrt(h)/2 g(phi)
@@ -6,8 +6,8 @@
         rho <- rho + sqrt(h)/2 g(phi)
     accept with probability min(1, exp(H_before - H_after)),  H = U + rho' rho / 2
 
-One leapfrog step drifts by h/2 g and has noise of variance h. Their number l is uniform
-on 1, ..., L, so that no trajectory can be a whole period in some direction.
+One leapfrog step moves by h/2 g and adds noise of variance h. The number of steps l is
+uniform on 1, ..., L, so that not all trajectories are full periods in some direction.
 """
 
 import math
@@ -42,7 +42,7 @@ class HMC(NamedTuple):
 
 
 class ExactState(NamedTuple):
-    """Position, momentum, what is known of both ends of a trajectory, and counts."""
+    """Position, momentum, gradients at both ends of a trajectory, and counts."""
 
     position: np.ndarray  # (d,) phi
     momentum: np.ndarray  # (d,) rho
@@ -55,7 +55,7 @@ class ExactState(NamedTuple):
 
 
 def init_exact(position, rng):
-    """Return a state of the samplers that accept or reject."""
+    """Return a state of a Metropolis sampler."""
     d, dtype = position.size, position.dtype
     zeros = [np.zeros(d, dtype) for _ in range(4)]
     unknown, counts = np.full(1, np.nan), np.zeros(2)
@@ -95,7 +95,7 @@ def trajectory(state, target, h, n_leapfrog, rng):
             rho[j] += 0.5 * eps * g[j]
     log_density = log_density_at(target, phi, state.idx)
     state.counts[1] += 1.0
-    # A NaN is no acceptance.
+    # A NaN is rejected, since the comparison is False.
     if math.log(1.0 - rng.random()) < log_density - _kinetic(rho) - before:
         state.log_density[0] = log_density
         state.counts[0] += 1.0
@@ -113,12 +113,12 @@ def _kinetic(rho):
 
 
 def acceptance(state):
-    """Return the share of accepted proposals, as a dict of statistics."""
+    """Return the acceptance rate, as a dict of statistics."""
     return {"acceptance": float(state.counts[0] / max(state.counts[1], 1.0))}
 
 
 def check_exact(sampler, model, gradient):
-    """Raise if the gradient is an estimate or the density changes between steps."""
+    """Raise an error if gradients are noisy or the density changes between steps."""
     name = type(sampler).__name__
     if not is_exact(gradient):
         raise ValueError(
@@ -149,13 +149,13 @@ def _(sampler):
 
 @accurate_step.register(HMC)
 def _(sampler, noise, tolerance):
-    # No step is biased; this one is accepted two times in three with 100 parameters.
+    # There is no bias; the acceptance rate with 100 parameters is about two thirds.
     return 0.5
 
 
 @relaxation.register(HMC)
 def _(sampler, h):
-    # l steps turn phi by l times the angle whose cosine is 1 - h/2.
+    # l steps rotate phi by l times the angle whose cosine is 1 - h/2.
     angle = math.acos(max(1.0 - 0.5 * h, -1.0))
     turns = np.cos(angle * np.arange(1, sampler.n_leapfrog + 1))
     return -1.0 / math.log(max(abs(turns.mean()), math.exp(-1.0)))

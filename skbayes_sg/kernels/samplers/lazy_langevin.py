@@ -1,14 +1,15 @@
-"""Leimkuhler & Matthews' Langevin steps, made late for what no minibatch touches.
+"""Leimkuhler & Matthews' Langevin steps, postponed for blocks without gradients.
 
-Blocks of theta that a minibatch does not depend on feel their prior N(m, 1 / lambda)
-alone. With a = h lambda / 2 and xi_k the noise that step k shares with the last one,
+Theta blocks that a minibatch does not depend on only move by their prior
+N(m, 1 / lambda). With a = h lambda / 2 and xi_k the noise that step k shares with the
+last one,
 
     eta_1 = m + (1 - a) (phi - m) + sqrt(h) / 2 xi_0
     eta_k = m + (1 - a)^(k-1) (eta_1 - m) + sqrt(h) (1 - a/2) S_k zeta
     phi_k = eta_k + sqrt(h) / 2 xi_k,        S_k^2 = sum_{j < k-1} (1 - a)^(2j)
 
-is the law of k of their steps, so they are made together when a block is next needed.
-An iteration costs as much as its minibatch, whatever the number of blocks.
+has the distribution of k such steps, so they are made together when a block is next
+needed. The cost of an iteration depends on its minibatch, not on the number of blocks.
 """
 
 import math
@@ -43,22 +44,22 @@ from skbayes_sg.kernels.samplers.leimkuhler_matthews import LeimkuhlerMatthews
 
 
 class LazyLangevin(NamedTuple):
-    """Second-order Langevin steps of the blocks that a minibatch touches."""
+    """Second-order Langevin steps of the theta blocks that a minibatch depends on."""
 
-    width: int = 1  # of a block
+    width: int = 1  # of a theta block
 
 
 class LazyState(NamedTuple):
-    """Position, with when and by which step each block moved last."""
+    """Position, and the number of steps that each block has made."""
 
-    position: np.ndarray  # (d,) phi, of each block when it last moved
-    old: np.ndarray  # (d,) xi that its next step shares
+    position: np.ndarray  # (d,) phi of each block after its last step
+    old: np.ndarray  # (d,) xi that a block's next step shares with its last
     g: np.ndarray  # (d,)
-    xi: np.ndarray  # (d,) fresh noise
-    moved: np.ndarray  # (d / width,) int64: steps made
-    blocks: np.ndarray  # (d / width,) int32: those to move now
-    count: np.ndarray  # (1,) int64: steps that all should have made
-    step_size: np.ndarray  # (1,) of the steps due
+    xi: np.ndarray  # (d,) new noise
+    moved: np.ndarray  # (d / width,) int64: steps made by each block
+    blocks: np.ndarray  # (d / width,) int32: list of the blocks to move now
+    count: np.ndarray  # (1,) int64: iterations so far
+    step_size: np.ndarray  # (1,) of the postponed steps
     row: np.ndarray  # (6, width) float64 buffers
     ones: np.ndarray  # (width,)
 
@@ -83,7 +84,7 @@ def _(sampler, position, rng):
 @step.register(LazyLangevin)
 def _(sampler, state, target, h, rng):
     model, work, width = target.model, target.work, sampler.width
-    if h != state.step_size[0]:  # steps that are due have the size of their time
+    if h != state.step_size[0]:  # postponed steps keep the step size of their time
         catch_up(sampler, state, target, rng)
         state.step_size[0] = h
     idx = draw_rows(target.gradient, target.memory, rng)
@@ -136,7 +137,7 @@ def _collect(model, idx, state):
     for i in idx:
         for block in blocks_of(model, i):
             if state.moved[block] >= 0:
-                # The negative, less one, says that it is listed.
+                # A negative number marks a block that is already listed.
                 state.moved[block] = -1 - state.moved[block]
                 state.blocks[n] = block
                 n += 1
@@ -147,7 +148,7 @@ def _collect(model, idx, state):
 
 @helper
 def _catch_up(state, target, n, width, rng):
-    """Make all steps that are due of the first n blocks listed."""
+    """Make all postponed steps of the first n listed blocks."""
     h, beta = state.step_size[0], target.inverse_temperature
     half, row, zeta = 0.5 * math.sqrt(h), state.row, state.g
     mean, precision, scale, rho, power, spread = (
@@ -193,13 +194,16 @@ def _catch_up(state, target, n, width, rng):
 
 @helper
 def _powers(k, rho, power, spread):
-    """Write rho^k to `power` and sum_{j < k} rho^(2j) to `spread`, bit by bit of k."""
+    """Write rho^k to `power` and sum_{j < k} rho^(2j) to `spread`.
+
+    Uses the binary digits of k, at a cost of log k.
+    """
     for f in range(rho.size):
         power[f], spread[f] = 1.0, 0.0
     bit = 1
     while 2 * bit <= k:
         bit *= 2
-    while bit > 0:  # twice as many factors, then one more where the bit is set
+    while bit > 0:  # twice as many factors, then one more if the bit is set
         odd = (k // bit) % 2 == 1
         for f in range(rho.size):
             spread[f] *= 1.0 + power[f] * power[f]
@@ -222,8 +226,8 @@ def _(sampler, model, gradient, coordinates):
         if not implements(op, component):
             raise ValueError(
                 f"LazyLangevin cannot work with {type(component).__name__}, which has "
-                f"no {op.__name__}(); it needs a model of blocks, simple minibatches "
-                "and a diagonal preconditioner or none"
+                f"no {op.__name__}(); it needs a model with theta blocks, simple "
+                "minibatches and a diagonal preconditioner or none"
             )
 
 

@@ -2,8 +2,9 @@
 
     phi <- phi + h/2 g + sqrt(h) (xi_k + xi_{k+1}) / 2
 
-Each noise vector is used in two steps. The law of phi is then exact to second order in
-h, and exact for a Gaussian posterior with exact gradients, at the cost of SGLD.
+Each noise vector is used in two steps. The stationary distribution of phi is then exact
+to second order in h, and exact for a Gaussian posterior with exact gradients, at the
+same cost as SGLD.
 """
 
 from typing import NamedTuple
@@ -67,7 +68,7 @@ def _(sampler):
 
 @accurate_step.register(LeimkuhlerMatthews)
 def _(sampler, noise, tolerance):
-    # Only gradient noise moves the variance of a Gaussian: h V / (4 - h) = tolerance.
+    # Only gradient noise changes the variance of a Gaussian: h V / (4 - h) = tolerance.
     return min(1.0, 4.0 * tolerance / (tolerance + np.max(noise)))
 
 

@@ -1,10 +1,10 @@
-"""Metropolis-adjusted Langevin algorithm (Roberts & Tweedie, 1996): an exact reference.
+"""Metropolis-adjusted Langevin algorithm (Roberts & Tweedie, 1996), as a reference.
 
     phi' = phi + h/2 g(phi) + sqrt(h) xi,    accept with probability
     min(1, p(phi') q(phi | phi') / (p(phi) q(phi' | phi))),  q the proposal's density
 
-The proposal is one leapfrog step of size sqrt(h) with momentum xi, and the ratio is
-that of the energies at its ends.
+The proposal is one leapfrog step of size sqrt(h) with momentum xi, and the ratio
+follows from the energies at its ends.
 """
 
 from typing import NamedTuple
@@ -59,7 +59,7 @@ def _(sampler):
 
 @accurate_step.register(MALA)
 def _(sampler, noise, tolerance):
-    # No step is biased; this one is accepted two times in three with 100 parameters.
+    # There is no bias; the acceptance rate with 100 parameters is about two thirds.
     return 0.5
 
 

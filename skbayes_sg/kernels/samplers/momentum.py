@@ -1,6 +1,6 @@
-"""What the samplers with momentum share: their state and the law of linear schemes.
+"""The state of samplers with momentum, and the analysis of linear schemes.
 
-On a Gaussian of unit curvature a linear scheme is z <- A z + noise of covariance Q.
+For a Gaussian of unit curvature, a step is z <- A z + noise of covariance Q.
 """
 
 import math
@@ -19,7 +19,7 @@ class MomentumState(NamedTuple):
 
 
 def init_momentum(position, rng):
-    """Return a state with a momentum from its stationary law."""
+    """Return a state with a momentum from its stationary distribution."""
     momentum = rng.standard_normal(position.size).astype(position.dtype)
     return MomentumState(
         position.copy(), momentum, np.zeros_like(position), np.zeros_like(position)
@@ -33,13 +33,16 @@ def position_variance(a, q):
 
 
 def decay_time(a):
-    """Return the iterations in which z <- A z falls by e."""
+    """Return the iterations after which z <- A z has decreased by a factor of e."""
     radius = np.abs(np.linalg.eigvals(a)).max()
     return -1.0 / math.log(min(max(radius, math.exp(-1.0)), 1.0 - 1e-12))
 
 
 def largest_step(error, tolerance, most):
-    """Return the largest h up to `most` with error(h) <= tolerance, error growing."""
+    """Return the largest h <= `most` with error(h) <= tolerance, by bisection.
+
+    The function `error` must be increasing.
+    """
     if error(most) <= tolerance:
         return most
     low, high = 0.0, most

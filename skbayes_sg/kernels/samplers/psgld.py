@@ -3,17 +3,18 @@
     phi <- phi + h/2 (G g + Gamma) + sqrt(h G) xi,    G = 1 / (delta + sqrt(v))
     v   <- beta v + (1 - beta) g^2
 
-G depends on the position through the average v, so the law is wrong without Gamma. The
-average remembers; what it still knows of the present position decides. Where the
-curvature is c, g^2 at lag k has the correlation a^2k with now, a = 1 - h G c / 2, and
+G depends on the position through the average v, so the stationary distribution is wrong
+without Gamma. Gamma depends on how strongly v depends on the present position. If the
+curvature is c, g^2 at lag k has correlation a^2k with the present one, where
+a = 1 - h G c / 2, and
 
     d v / d phi = 2 kappa g dg/dphi = -2 kappa c g,
     kappa = sum_k (1 - beta) beta^(k-1) a^2k = (1 - beta) a^2 / (1 - beta a^2),
     Gamma = dG/dv dv/dphi = kappa c G^2 g / sqrt(v).
 
-Under the posterior E g^2 = c + V with V the variance of the gradient estimate, so that
-c = v - V. Without Gamma, or with the 1 - beta of an average without memory, variances
-come out too large by about kappa.
+Under the posterior E g^2 = c + V, where V is the variance of the gradient estimate, so
+that c = v - V. Without Gamma, or with kappa = 1 - beta, which ignores the lags k > 1,
+variances are too large by about kappa.
 """
 
 import math
@@ -59,7 +60,7 @@ def _(sampler):
 
 @init_state.register(PSGLD)
 def _(sampler, position, rng):
-    # v starts at 1: at a mode the first gradients tell nothing of its scale.
+    # v starts at 1, because the first gradients at a mode do not reveal their scale.
     g, xi = np.zeros_like(position), np.zeros_like(position)
     return RootMeanSquareState(
         position.copy(), np.ones_like(position), np.zeros(1), g, xi
@@ -73,7 +74,7 @@ def _(sampler, state, target, h, rng):
     gradient_at(target, phi, rng, g)
     fill_normals(rng, xi)
     state.n_steps[0] += 1.0
-    # A plain mean at first, so that v does not hang on its first value.
+    # Initially a plain mean, so that v does not depend on its first value for long.
     weight = max(1.0 - beta, 1.0 / (1.0 + state.n_steps[0]))
     for j in range(phi.size):
         root = math.sqrt(v[j])
@@ -108,5 +109,5 @@ def _(sampler, h):
 
 
 def _scale(sampler, noise):
-    """Return 1 / G, typically, where the curvature is 1: v is about 1 + V there."""
+    """Return a typical 1 / G for curvature 1, where v is about 1 + V."""
     return sampler.damping + math.sqrt(1.0 + np.max(noise))

@@ -3,11 +3,12 @@
     zeta <- zeta + h/2 b(zeta) + sqrt(h) N(0, D),    zeta = (phi, auxiliary variables)
     b = -(D + Q) grad H + Gamma,    Gamma_i = sum_j d_j (D_ij + Q_ij)
 
-For any positive semidefinite D(zeta) and skew Q(zeta), exp(-H) is stationary for small
-h. To derive a sampler, write a NamedTuple, register `diffusion` and what else differs
-from the defaults below, and sample with ``Recipe(YourSystem())``.
+For any positive semidefinite D(zeta) and skew-symmetric Q(zeta), exp(-H) is stationary
+in the limit of small h. To define a sampler, write a NamedTuple, register `diffusion`
+and all other operations below whose defaults do not apply, and sample with
+``Recipe(YourSystem())``.
 
-With noise correction the noise is N(0, D - h B), B = (D + Q) V (D + Q)' / 4.
+With noise correction, the noise is N(0, D - h B), where B = (D + Q) V (D + Q)' / 4.
 """
 
 from typing import NamedTuple
@@ -37,7 +38,7 @@ def diffusion(system, zeta, out):
 
 @kernel_op
 def curl(system, zeta, out):
-    """Write Q(zeta), skew, to (m, m) `out`; zero by default."""
+    """Write the skew-symmetric Q(zeta) to (m, m) `out`; zero by default."""
     out[:] = 0.0
 
 
@@ -55,7 +56,7 @@ def energy_gradient(system, zeta, g, out):
 def divergence(system, zeta, first, second, out):
     """Write Gamma(zeta) to `out`; `first` and `second` are (m, m) buffers.
 
-    By default from central differences of D + Q, 2 m evaluations of both.
+    The default uses central differences of D + Q, with 2 m evaluations of both.
     """
     out[:] = 0.0
     for j in range(zeta.size):
@@ -89,7 +90,7 @@ def _(system, zeta, first, second, out):
 
 
 class Recipe(NamedTuple):
-    """Euler steps of the diffusion that a system's D, Q and H define."""
+    """Euler steps of the diffusion defined by a system's D, Q and H."""
 
     system: NamedTuple = SGLD()  # D = I, Q = 0
 
@@ -168,7 +169,8 @@ def drift_and_diffusion(system, state):
 def _semidefinite_root(a):
     """Replace the lower triangle of `a` by R, where a = R R'.
 
-    Where noise correction asks for more than there is, as much as there is.
+    If `a` is not positive semidefinite, because the noise correction is larger than the
+    noise itself, negative pivots are replaced by zero.
     """
     for j in range(len(a)):
         pivot = a[j, j]

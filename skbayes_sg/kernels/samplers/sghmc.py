@@ -3,9 +3,9 @@
     L times:  phi <- phi + h/2 rho
               rho <- rho + h/2 (g(phi) - C rho) + sqrt(h C) xi,    rho ~ N(0, I)
 
-Each of the L steps estimates the gradient anew. The friction C lets momentum out at the
-rate at which the noise brings it in. With learning rate eta and momentum decay alpha of
-the original paper, eta = h^2 / 4 and alpha = C h / 2.
+Each of the L steps uses a new gradient estimate. The friction C removes energy at the
+same rate at which the noise adds it. The learning rate eta and the momentum decay alpha
+of the original paper are eta = h^2 / 4 and alpha = C h / 2.
 """
 
 from typing import NamedTuple
@@ -36,8 +36,8 @@ from skbayes_sg.kernels.samplers.momentum import (
 class SGHMC(NamedTuple):
     """Euler steps of the underdamped Langevin diffusion, `n_leapfrog` per iteration.
 
-    Friction 1 forgets fastest where the curvature is 1. With `resample` the momentum is
-    drawn anew at the start of each iteration.
+    For curvature 1, the autocorrelation decays fastest with friction 1. With `resample`
+    a new momentum is drawn at the start of each iteration.
     """
 
     friction: float = 1.0  # C
@@ -73,7 +73,7 @@ def _(sampler, state, target, h, rng):
 
 @stable_step.register(SGHMC)
 def _(sampler):
-    # The trace of the 2 x 2 map exceeds minus one minus its determinant.
+    # The map is stable if its trace is larger than minus one minus its determinant.
     return 2.0 * (np.sqrt(sampler.friction**2 + 4.0) - sampler.friction)
 
 
@@ -98,7 +98,7 @@ def _(sampler, h):
 
 
 def _transition(sampler, h, noise):
-    """Return the map A and the noise covariance Q of an iteration at curvature 1."""
+    """Return the map A and the noise covariance Q of an iteration for curvature 1."""
     eps, friction = 0.5 * h, sampler.friction
     a = np.array([[1.0, eps], [-eps, 1.0 - eps * friction - eps**2]])
     q = np.diag([0.0, h * friction + eps**2 * noise])

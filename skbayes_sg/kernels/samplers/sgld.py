@@ -68,6 +68,6 @@ def _(sampler, noise, tolerance):
 
 @relaxation.register(SGLD)
 def _(sampler, h):
-    # The lag-one autocorrelation is 1 - h/2; no stable chain has one of 1 or more.
+    # The lag-one autocorrelation is 1 - h/2, limited to the range of stable chains.
     rate = min(max(abs(1.0 - 0.5 * h), math.exp(-1.0)), 1.0 - 1e-12)
     return -1.0 / math.log(rate)

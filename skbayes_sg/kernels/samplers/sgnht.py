@@ -4,9 +4,9 @@
     phi <- phi + h/2 rho
     eta <- eta + h/2 (rho' rho / d - 1)
 
-The friction eta adapts until the momentum has its proper variance, so that it absorbs
-gradient noise of an unknown level. H = U + rho' rho / 2 + d (eta - A)^2 / 2: the
-coupling rho / d needs the factor d, not 1 / d as in some texts.
+The friction eta adapts until the momentum has variance 1, and so absorbs gradient noise
+of unknown variance. The energy is H = U + rho' rho / 2 + d (eta - A)^2 / 2. Its factor
+is d, not 1 / d as in some texts, because of the division by d in the update of eta.
 """
 
 import math
@@ -39,8 +39,8 @@ from skbayes_sg.kernels.samplers.momentum import (
 class SGNHT(NamedTuple):
     """Euler steps of the Nose-Hoover-Langevin diffusion.
 
-    The error of a variance grows as A h, and the time in which squares are forgotten as
-    (1 + A^2) / (A h): diffusions around a half serve best where the curvature is 1.
+    For curvature 1, the error of a variance is proportional to A h, and the
+    autocorrelation time of squares to (1 + A^2) / (A h). Values around 1/2 are best.
     """
 
     diffusion: float = 0.5  # A
@@ -57,7 +57,7 @@ class ThermostatState(NamedTuple):
 
 
 def init_thermostat(sampler, position, rng):
-    """Return a state whose thermostat stands at the friction of exact gradients."""
+    """Return a state whose thermostat has its mean value for exact gradients."""
     phi, rho, g, xi = init_momentum(position, rng)
     return ThermostatState(phi, rho, np.array([float(sampler.diffusion)]), g, xi)
 
@@ -95,8 +95,9 @@ def _(sampler, state):
 def thermostat_step(variance, noise, tolerance, most):
     """Return the largest step with errors of variance(h, mean V, V) within `tolerance`.
 
-    One thermostat serves all coordinates and absorbs their mean noise. A single number
-    stands for V in one coordinate and none in the others, and for the reverse.
+    All coordinates share one thermostat, which absorbs their mean noise. If `noise` is
+    a single number, two cases are considered: only one coordinate has noise, or only
+    one has none.
     """
     cases = [(0.0, noise), (noise, 0.0)]
     if np.ndim(noise) > 0:
@@ -109,9 +110,9 @@ def thermostat_step(variance, noise, tolerance, most):
 
 
 def _friction(sampler, h, noise):
-    """Return the mean thermostat, for gradient noise V alike in all coordinates.
+    """Return the mean thermostat, for equal gradient noise V in all coordinates.
 
-    The momentum has variance 1 where eta (2 - eps eta - eps^2 / 2) = 2 A + eps V.
+    The momentum has variance 1 if eta (2 - eps eta - eps^2 / 2) = 2 A + eps V.
     """
     eps = 0.5 * h
     half = 1.0 - 0.25 * eps**2
@@ -121,14 +122,14 @@ def _friction(sampler, h, noise):
 
 @stable_step.register(SGNHT)
 def _(sampler):
-    # Beyond it no friction keeps the momentum at variance 1, even with exact gradients.
+    # With larger steps no friction gives the momentum variance 1.
     return largest_step(lambda h: float(np.isinf(_friction(sampler, h, 0.0))), 0.5, 4.0)
 
 
 @accurate_step.register(SGNHT)
 def _(sampler, noise, tolerance):
-    # The variance is 1 - eps eta / 2 where the noise is the average one, and grows with
-    # the noise elsewhere.
+    # The variance is 1 - eps eta / 2 in coordinates with the mean noise, and
+    # proportionally larger in coordinates with more noise.
     def variance(h, mean, here):
         eps = 0.5 * h
         ratio = (2 * sampler.diffusion + eps * here) / (

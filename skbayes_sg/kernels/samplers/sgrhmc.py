@@ -3,8 +3,8 @@
     rho <- rho + h/2 (G^-1/2 g - C G^-1 rho + Gamma) + sqrt(h C) N(0, G^-1)
     phi <- phi + h/2 G^-1/2 rho,    rho ~ N(0, I)
 
-G(phi) is the model's diagonal metric and Gamma_j = d_j G_jj^-1/2. The friction C G^-1
-suits coordinates in which G is about 1: use a diagonal preconditioner.
+G(phi) is the model's diagonal metric and Gamma_j = d_j G_jj^-1/2. Use a diagonal
+preconditioner, since the friction C G^-1 is best in coordinates in which G is about 1.
 """
 
 import math
@@ -38,7 +38,7 @@ from skbayes_sg.kernels.samplers.sgrld import (
 class SGRHMC(NamedTuple):
     """SGHMC in units of the local curvature of each coordinate.
 
-    The curvature is judged from `n_metric_rows` rows, evenly spread over the data.
+    The curvature is estimated from `n_metric_rows` rows, evenly spread over the data.
     """
 
     friction: float = 1.0  # C

@@ -31,7 +31,7 @@ from skbayes_sg.kernels.samplers.sgld import SGLD
 class SGRLD(NamedTuple):
     """SGLD in units of the local curvature of each coordinate.
 
-    The curvature is judged from `n_metric_rows` rows, evenly spread over the data.
+    The curvature is estimated from `n_metric_rows` rows, evenly spread over the data.
     """
 
     n_metric_rows: int = 100
@@ -70,7 +70,7 @@ def _(sampler, state, target, h, rng):
 
 @helper
 def diagonal_metric_here(target, state):
-    """Write metric and slope where the last gradient was taken to the state."""
+    """Write metric and slope at the point of the last gradient to the state."""
     idx = spread_rows(state.idx, n_rows(target.model))
     metric_diagonal(
         target.model, target.work, target.theta, idx, state.metric, state.slope
@@ -80,7 +80,7 @@ def diagonal_metric_here(target, state):
 
 @helper
 def spread_rows(idx, n):
-    """Return evenly spaced rows out of n in the buffer `idx`, or all where they fit."""
+    """Return evenly spaced rows out of n in the buffer `idx`, or all if they fit."""
     m = min(idx.size, n)
     for k in range(m):
         idx[k] = k * n // m
@@ -93,7 +93,7 @@ def _(sampler, model, gradient, coordinates):
 
 
 def check_diagonal_metric(sampler, model, coordinates):
-    """Raise where the model has no diagonal metric, or none in these coordinates."""
+    """Raise an error unless model and coordinates support a diagonal metric."""
     name = type(sampler).__name__
     if not implements(metric_diagonal, model):
         raise ValueError(
@@ -102,7 +102,7 @@ def check_diagonal_metric(sampler, model, coordinates):
         )
     if not implements(pull_back_diagonal, coordinates):
         raise ValueError(
-            f"{name} has a diagonal metric of its own, so its preconditioner must be "
+            f"{name} uses a diagonal metric, so its preconditioner must be "
             f'"diagonal" or "none", not {type(coordinates).__name__}'
         )
 

@@ -6,7 +6,7 @@ As d_j P = -P (d_j G) P, Gamma = -P u with u_k = sum_jm (d_j G_km) P_mj. Hence
 
     phi <- phi + F' (h/2 F (g - u) + sqrt(h) xi),    G = R R',  F = R^-1.
 
-A step costs d^3 operations beside the gradient.
+A step costs d^3 operations in addition to the gradient.
 """
 
 import math
@@ -39,9 +39,9 @@ from skbayes_sg.kernels.samplers.sgrld import spread_rows
 
 
 class DenseSGRLD(NamedTuple):
-    """SGLD in coordinates that the local curvature whitens.
+    """SGLD in coordinates that are whitened by the local curvature.
 
-    The curvature is judged from `n_metric_rows` rows, evenly spread over the data.
+    The curvature is estimated from `n_metric_rows` rows, evenly spread over the data.
     """
 
     n_metric_rows: int = 1000
@@ -105,7 +105,7 @@ def _cholesky(a):
             total = a[i, j]
             for k in range(j):
                 total -= a[i, k] * a[j, k]
-            # A NaN where `a` is not positive definite: the chain is stopped then.
+            # If `a` is not positive definite, this is NaN, which stops the chain.
             a[i, j] = np.sqrt(total) if i == j else total / a[j, j]
 
 
@@ -142,7 +142,7 @@ def _(sampler, noise, tolerance):
 
 @curvature_exponent.register(DenseSGRLD)
 def _(sampler):
-    return 0.0  # the metric takes it up
+    return 0.0  # the metric already accounts for the curvature
 
 
 @relaxation.register(DenseSGRLD)

@@ -9,7 +9,7 @@ import scipy.sparse
 
 from skbayes_sg.kernels.capabilities.row_blocks import in_blocks, rows_per_term
 from skbayes_sg.kernels.data import blocks
-from skbayes_sg.kernels.data.blocks import Blocks, as_blocks, padded
+from skbayes_sg.kernels.data.blocks import RowBlocks, as_blocks, padded
 from skbayes_sg.kernels.data.minibatch import INDEX
 from skbayes_sg.kernels.engine import estimate_gradient
 from skbayes_sg.kernels.generic import OPTIONS, for_kernels
@@ -42,7 +42,7 @@ N = 45  # six blocks of float64, the last of five rows
 def always(monkeypatch):
     """Blocks for any data and minibatch."""
     monkeypatch.setattr(blocks, "MIN_BLOCKS", 0)
-    monkeypatch.setattr(blocked, "MIN_DRAWN", 0)
+    monkeypatch.setattr(blocked, "MIN_BLOCKS_DRAWN", 0)
 
 
 def regression(family="logistic", n=N, dtype=np.float64, weighted=False, **settings):
@@ -208,7 +208,7 @@ def test_where_blocks_are_used(dtype, tmp_path):
     assert rows_per_term(model) == k
     gradient = prepare(Minibatch(1000), for_kernels(model))
     assert isinstance(gradient, Blocked) and gradient.batch_size == 1000
-    assert isinstance(gradient.copy.rows, Blocks)
+    assert isinstance(gradient.copy.rows, RowBlocks)
     assert gradient.gradient.batch_size == -(-1000 // k)
     mode = np.zeros(3, dtype)
     assert isinstance(prepare(ControlVariate(1000, mode), for_kernels(model)), Blocked)
