@@ -7,10 +7,18 @@ import numpy as np
 from scipy import stats
 
 from skbayes_sg.kernels.capabilities.local_variables import draw_local
+from skbayes_sg.kernels.capabilities.metrics import (
+    metric,
+    metric_diagonal,
+    metric_divergence,
+)
 from skbayes_sg.kernels.capabilities.positive_blocks import (
     add_gain_and_loss,
+    n_simplexes,
     positive_prior,
 )
+from skbayes_sg.kernels.capabilities.strata import leverages, row_classes
+from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
     add_prior_gradient,
@@ -70,6 +78,106 @@ def _(model, work, theta):
         if model.b[j] != 1.0:
             value += (model.b[j] - 1.0) * math.log(1.0 - theta[j])
     return value
+
+
+class LogRatios(NamedTuple):
+    """The posterior of log ratios u of probabilities x, worked out by hand.
+
+    log f_i = u_{y_i} - log(1 + sum exp u), where u_K = 0, and the log prior is
+    a' u - sum(a) log(1 + sum exp u). The metric is (N + sum(a)) (diag(x) - x x') + I.
+    """
+
+    y: np.ndarray  # (N,)
+    shape: np.ndarray  # (K,) a
+
+
+@n_parameters.register(LogRatios)
+def _(model):
+    return model.shape.size - 1
+
+
+@n_rows.register(LogRatios)
+def _(model):
+    return model.y.size
+
+
+@helper
+def ratios(u):
+    """Return x without its last part."""
+    return np.exp(u) / (1.0 + np.exp(u).sum())
+
+
+@add_gradient.register(LogRatios)
+def _(model, work, theta, idx, scale, out):
+    x = ratios(theta)
+    for i in idx:
+        out -= scale * x
+        if model.y[i] < theta.size:
+            out[model.y[i]] += scale
+
+
+@add_prior_gradient.register(LogRatios)
+def _(model, work, theta, out):
+    out += model.shape[:-1] - model.shape.sum() * ratios(theta)
+
+
+@log_likelihood.register(LogRatios)
+def _(model, work, theta, idx):
+    value = -idx.size * math.log(1.0 + np.exp(theta).sum())
+    for i in idx:
+        if model.y[i] < theta.size:
+            value += theta[model.y[i]]
+    return value
+
+
+@log_prior.register(LogRatios)
+def _(model, work, theta):
+    linear = (model.shape[:-1] * theta).sum()
+    return linear - model.shape.sum() * math.log(1.0 + np.exp(theta).sum())
+
+
+@metric.register(LogRatios)
+def _(model, work, theta, idx, out):
+    x, size = ratios(theta), model.y.size + model.shape.sum()
+    for j in range(theta.size):
+        for k in range(theta.size):
+            out[j, k] = -size * x[j] * x[k]
+        out[j, j] += size * x[j] + 1.0
+
+
+@metric_diagonal.register(LogRatios)
+def _(model, work, theta, idx, out, slope):
+    # As if the metric of x were diagonal with the same numbers: that of u is the same.
+    x, size = ratios(theta), model.y.size + model.shape.sum()
+    out[:] = 1.0 + size * x * (1.0 - x)
+    slope[:] = size * x * (1.0 - x) * (1.0 - 2.0 * x)
+
+
+@metric_divergence.register(LogRatios)
+def _(model, work, theta, idx, factor, out):
+    # d_j G_km = size (delta_km d_j x_k - x_m d_j x_k - x_k d_j x_m)
+    x, size = ratios(theta), model.y.size + model.shape.sum()
+    p, d = factor.T @ factor, theta.size
+    slope = np.diag(x) - np.outer(x, x)  # d_j x_k
+    for k in range(d):
+        out[k] = 0.0
+        for m in range(d):
+            for j in range(d):
+                change = -x[m] * slope[j, k] - x[k] * slope[j, m]
+                if k == m:
+                    change += slope[j, k]
+                out[k] += size * change * p[m, j]
+
+
+@row_classes.register(LogRatios)
+def _(model):
+    return model.y
+
+
+@leverages.register(LogRatios)
+def _(model, mode):
+    x = ratios(mode)
+    return 1.0 / np.append(x, 1.0 - x.sum())[model.y] - 1.0
 
 
 class InverseWishart(NamedTuple):
@@ -166,6 +274,11 @@ def _(model, work, theta, idx, rng):
 def _(model, work, theta, idx, scale, gain, loss):
     for i in idx:
         gain[work.component[i]] += scale
+
+
+@n_simplexes.register(Mixture)
+def _(model):
+    return 1
 
 
 @positive_prior.register(Mixture)
