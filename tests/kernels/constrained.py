@@ -1,10 +1,12 @@
 """Constrained targets with known posteriors, and what is asked of their draws."""
 
+import itertools
 import math
 from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
+from scipy.special import gammaln
 
 from skbayes_sg.kernels.capabilities.local_variables import draw_local
 from skbayes_sg.kernels.capabilities.metrics import (
@@ -296,6 +298,88 @@ def _(model, work, theta, idx, scale, out):
 @add_prior_gradient.register(Mixture)
 def _(model, work, theta, out):
     pass
+
+
+class Topics(NamedTuple):
+    """Words, each of one of several topics; theta are the topics, unnormalized."""
+
+    words: np.ndarray  # (N,) 0 ... W - 1
+    shape: np.ndarray  # (K, W) of the prior
+
+
+class TopicsWork(NamedTuple):
+    """The topic of each word."""
+
+    topic: np.ndarray  # (N,)
+    weight: np.ndarray  # (K,) buffer
+
+
+@init_work.register(Topics)
+def _(model):
+    topic = np.zeros(model.words.size, np.int64)
+    return TopicsWork(topic, np.zeros(len(model.shape)))
+
+
+@n_parameters.register(Topics)
+def _(model):
+    return model.shape.size
+
+
+@n_rows.register(Topics)
+def _(model):
+    return model.words.size
+
+
+@n_simplexes.register(Topics)
+def _(model):
+    return model.shape.shape[0]
+
+
+@draw_local.register(Topics)
+def _(model, work, theta, idx, rng):
+    parts = theta.reshape(model.shape.shape)
+    for i in idx:
+        for k in range(len(parts)):
+            work.weight[k] = parts[k, model.words[i]] / parts[k].sum()
+        left, k = rng.random() * work.weight.sum(), 0
+        while k < len(parts) - 1 and left > work.weight[k]:
+            left -= work.weight[k]
+            k += 1
+        work.topic[i] = k
+
+
+@add_gain_and_loss.register(Topics)
+def _(model, work, theta, idx, scale, gain, loss):
+    for i in idx:
+        gain[work.topic[i] * model.shape.shape[1] + model.words[i]] += scale
+
+
+@positive_prior.register(Topics)
+def _(model, work, shape, rate):
+    shape[:] = model.shape.reshape(-1)
+    rate[:] = 1.0
+
+
+@add_gradient.register(Topics)
+def _(model, work, theta, idx, scale, out):
+    pass
+
+
+@add_prior_gradient.register(Topics)
+def _(model, work, theta, out):
+    pass
+
+
+def topic_products(model):
+    """Return E(phi_1 phi_2) of two topics, (W,), by enumeration of all topics."""
+    total, sums = 0.0, 0.0
+    for topics in itertools.product(range(2), repeat=model.words.size):
+        b = model.shape.copy()
+        np.add.at(b, (np.array(topics), model.words), 1.0)
+        weight = np.exp(np.sum(gammaln(b)) - np.sum(gammaln(b.sum(axis=1))))
+        total += weight
+        sums += weight * np.prod(b / b.sum(axis=1, keepdims=True), axis=0)
+    return sums / total
 
 
 def check_moments(draws, laws, tolerance=0.0):

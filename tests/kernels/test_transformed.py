@@ -26,6 +26,7 @@ from skbayes_sg.kernels.capabilities.metrics import (
     metric_diagonal,
     metric_divergence,
 )
+from skbayes_sg.kernels.coordinates import Diagonal
 from skbayes_sg.kernels.data.minibatch import INDEX
 from skbayes_sg.kernels.generic import for_kernels, implements
 from skbayes_sg.kernels.gradients import GRADIENTS, ControlVariate, Full
@@ -305,6 +306,9 @@ def test_metrics_through_maps(name, uncompiled):
 @pytest.mark.parametrize("sampler", ["sgrld", "sgrld-dense", "sgrhmc"])
 def test_riemannian_samplers_have_the_law(sampler):
     """A Dirichlet posterior, of variances within 5 % + 4 MCSE at h = 0.1."""
+    b = PRIOR + COUNTS
+    x = b / b.sum()
+    center, scale = np.log(x[:3] / x[3]), (b.sum() * x * (1 - x))[:3] ** -0.5
     draws = sample(
         mirrored(TOY, "entropic"),
         SAMPLERS[sampler](),
@@ -313,6 +317,8 @@ def test_riemannian_samplers_have_the_law(sampler):
         n_draws=20_000,
         thin=20,
         burn_in=200,
+        start=center,
+        coordinates=Diagonal(center, scale),
         random_state=0,
     )[0]
     check_moments(draws, beta_marginals(PRIOR + COUNTS), tolerance=0.05)
