@@ -15,6 +15,7 @@ from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import GLM
 from skbayes_sg.kernels.models.lda import LDA
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
+from skbayes_sg.kernels.models.log_scale_factorization import LogScaleFactorization
 from skbayes_sg.kernels.models.matrix_factorization import (
     MatrixFactorization,
     RatingNoise,
@@ -31,6 +32,7 @@ __all__ = [
     "GLM",
     "GaussianMean",
     "LDA",
+    "LogScaleFactorization",
     "MLP",
     "MatrixFactorization",
     "MinibatchLDA",
