@@ -4,8 +4,9 @@ Which samplers are right near the edge of a simplex?
 
 Probabilities of categories have a Dirichlet posterior, which is known exactly. Where
 some categories have no data and the prior's shapes are small, its density is infinite
-at the edge: the hard case. Each sampler gets its best step size of a short list, by the
-Kolmogorov-Smirnov distance to the exact marginals, on minibatches of several sizes.
+at the edge: the hard case. Six samplers are compared by their Kolmogorov-Smirnov
+distance to the exact marginals, on minibatches from one row to all of them, each at the
+best step size of a list and at its automatic one.
 """
 
 # %%
@@ -14,113 +15,202 @@ Kolmogorov-Smirnov distance to the exact marginals, on minibatches of several si
 # 1000 rows of 10 categories and shapes of 0.1. Counts are dense, 100 of each category,
 # or sparse: 800, 100, 100 and seven categories without a row.
 
+from typing import NamedTuple
+
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy import stats
 
 from skbayes_sg import sample
 from skbayes_sg.inference.positive_blocks import counts_step
+from skbayes_sg.kernels.capabilities.regions import project
 from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.models import (
     DirichletMultinomial,
     ExpandedDirichlet,
     mirrored,
 )
-from skbayes_sg.kernels.samplers import SCIR, SGLD, ConstantMassCIR, ExpandedMean
+from skbayes_sg.kernels.protocol.sampler import accurate_step
+from skbayes_sg.kernels.regions import Simplex
+from skbayes_sg.kernels.samplers import (
+    SCIR,
+    SGLD,
+    ConstantMassCIR,
+    ExpandedMean,
+    FrozenCountsCIR,
+    bounded,
+)
 
-SHAPE, N_DRAWS = 0.1, 1000
+K, SHAPE, N_ROWS, N_DRAWS = 10, 0.1, 1000, 1000
 COUNTS = {
-    "dense": np.full(10, 100),
+    "dense": np.full(K, 100),
     "sparse": np.array([800, 100, 100, 0, 0, 0, 0, 0, 0, 0]),
 }
 
 
 def distance(draws, counts):
     """Return the mean KS distance of the marginals to those of the posterior."""
-    b = counts + SHAPE
-    laws = [stats.beta(shape, b.sum() - shape) for shape in b]
-    return np.mean(
-        [
-            stats.kstest(x, law.cdf).statistic
-            for x, law in zip(draws.T, laws, strict=True)
-        ]
-    )
+    b, rank = counts + SHAPE, np.arange(1, len(draws) + 1)[:, None] / len(draws)
+    cdf = stats.beta.cdf(np.sort(draws, axis=0), b, b.sum() - b)
+    above, below = rank - cdf, cdf - rank + 1 / len(draws)
+    return np.maximum(above, below).max(axis=0).mean()
 
 
-def run(name, counts, batch_size, step_size):
-    """Return draws of one sampler."""
-    y, shape = np.repeat(np.arange(10), counts), np.full(10, SHAPE)
-    model, start = ExpandedDirichlet(y, shape), counts + SHAPE
-    if name == "mirrored Langevin":
-        model = mirrored(DirichletMultinomial(y, shape), "entropic")
-        start = np.log(start[:-1] / start[-1])
-    options = {"n_draws": N_DRAWS, "burn_in": 1000, "thin": 10, "random_state": 0}
-    sampler = SAMPLERS[name][0]
-    gradient = Minibatch(batch_size)
-    return sample(
-        model, sampler, gradient, step_size=step_size, start=start, **options
-    )[0]
+# %%
+# Projected Langevin is refused where the density is infinite at a wall. To see what
+# would happen, the walls are moved inwards, to a probability of 1e-6: a region of our
+# own, which needs nothing but its projection.
+
+
+class InnerSimplex(NamedTuple):
+    """Parts of at least `least` that sum to one."""
+
+    least: float
+
+
+@project.register(InnerSimplex)
+def _(region, theta, out):
+    width = 1.0 - theta.size * region.least
+    project(Simplex(), (theta - region.least) / width, out)
+    for j in range(theta.size):
+        out[j] = region.least + width * out[j]
 
 
 STEPS = [2.0, 1.0, 0.2, 0.1, 0.02, 0.01]
+SMALL = [2e-3, 2e-4, 2e-5, 2e-6]
 SAMPLERS = {
-    "SG-RLD, as published": (ExpandedMean(), [2e-3, 2e-4, 2e-5, 2e-6]),
+    "SG-RLD, as published": (ExpandedMean(), SMALL),
+    "projected Langevin": (bounded(SGLD(), InnerSimplex(1e-6)), [1e-4, 1e-5, 1e-6]),
     "mirrored Langevin": (SGLD(), [1e-2, 1e-3, 1e-4, 1e-5]),
+    "frozen CIR": (FrozenCountsCIR(), [2e-2, *SMALL]),
     "SCIR": (SCIR(), STEPS),
-    "constant mass": (ConstantMassCIR(1001.0), STEPS),
+    "constant mass": (ConstantMassCIR(N_ROWS + K * SHAPE), STEPS),
 }
+
+
+def setup(name, counts):
+    """Return model and start of one sampler."""
+    y, shape = np.repeat(np.arange(K), counts), np.full(K, SHAPE)
+    x = (counts + SHAPE) / (N_ROWS + K * SHAPE)
+    if name == "mirrored Langevin":
+        model = mirrored(DirichletMultinomial(y, shape), "entropic")
+        return model, np.log(x[:-1] / x[-1])
+    if name == "projected Langevin":
+        return DirichletMultinomial(y, shape), x
+    return ExpandedDirichlet(y, shape), counts + SHAPE
+
+
+def run(name, counts, batch_size, step_size, n_draws=N_DRAWS, thin=10):
+    """Return draws of one sampler."""
+    model, start = setup(name, counts)
+    return sample(
+        model,
+        SAMPLERS[name][0],
+        Minibatch(batch_size),
+        step_size=step_size,
+        n_draws=n_draws,
+        burn_in=1000,
+        thin=thin,
+        start=start,
+        random_state=0,
+    )[0]
+
+
+# %%
+# Automatic steps
+# ---------------
+# All allow variances that are up to 30 % too large, because counts are noisy: that of a
+# part, estimated from n of N rows, has the variance N^2 x (1 - x) (1/n - 1/N). For the
+# samplers of counts a closed formula follows, which ``counts_step`` applies; SG-RLD has
+# the drift of the frozen steps, so it gets their step. Langevin steps follow from the
+# curvature of -log p and the variance of its gradient.
+
+
+def automatic(name, counts, batch_size):
+    """Return the step size at which variances are up to 30 % too large."""
+    sampler, gradient = SAMPLERS[name][0], Minibatch(batch_size)
+    b, share = counts + SHAPE, counts / N_ROWS
+    if "Langevin" not in name:
+        if name.startswith("SG-RLD"):
+            sampler = FrozenCountsCIR()
+        model, theta = setup(name, counts)
+        options = {"tolerance": 0.3, "random_state": 0}
+        return counts_step(model, sampler, gradient, theta, **options)
+    x = b / b.sum()
+    variance = N_ROWS**2 * share * (1 - share) * (1 / batch_size - 1 / N_ROWS)
+    if name == "mirrored Langevin":  # in log ratios
+        curvature = b.sum() * np.linalg.eigvalsh(np.diag(x) - np.outer(x, x))[-1]
+    else:
+        curvature, variance = np.max(b / x**2), variance / x**2
+    return accurate_step(SGLD(), variance.max() / curvature, 0.3) / curvature
+
 
 # %%
 # Distances over minibatch sizes
 # ------------------------------
-# The gray line is the distance of as many independent draws of the posterior itself: no
-# sampler can be below it but by luck. Crosses are SCIR at its automatic step, which is
-# computed from the variance of the counts before the chain runs.
+# Lines are the best of the steps, crosses the automatic ones. The gray line is the
+# distance of as many independent draws of the posterior itself: no sampler can be below
+# it but by luck.
 
 SIZES = [1, 10, 100, 1000]
 rng = np.random.default_rng(0)
-fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained", sharey=True)
+best = {kind: {} for kind in COUNTS}
+fig, axes = plt.subplots(1, 2, figsize=(9.5, 4.5), layout="constrained", sharey=True)
 for ax, (kind, counts) in zip(axes, COUNTS.items(), strict=True):
     for name, (_, steps) in SAMPLERS.items():
-        best = []
+        lowest, found = [], []
         for size in SIZES:
-            found = [distance(run(name, counts, size, h), counts) for h in steps]
-            best.append(np.nanmin(found))
-        ax.plot(SIZES, best, "o-", label=name)
-    model = ExpandedDirichlet(np.repeat(np.arange(10), counts), np.full(10, SHAPE))
-    automatic = [
-        counts_step(
-            model, SCIR(), Minibatch(n), counts + SHAPE, tolerance=0.3, random_state=0
-        )
-        for n in SIZES
-    ]
-    found = [
-        distance(run("SCIR", counts, n, h), counts)
-        for n, h in zip(SIZES, automatic, strict=True)
-    ]
-    ax.plot(SIZES, found, "kx", label="SCIR, automatic step")
+            of_steps = [distance(run(name, counts, size, h), counts) for h in steps]
+            lowest.append(min(of_steps))
+            best[kind][name, size] = steps[int(np.argmin(of_steps))]
+            h = automatic(name, counts, size)
+            found.append(distance(run(name, counts, size, h), counts))
+        (line,) = ax.plot(SIZES, lowest, "o-", label=name)
+        ax.plot(SIZES, found, "x", color=line.get_color())
     exact = distance(rng.dirichlet(counts + SHAPE, N_DRAWS), counts)
     ax.axhline(exact, color="gray", label="independent draws")
     ax.set(title=f"{kind} counts", xlabel="rows in a minibatch", xscale="log")
 axes[0].set(ylabel="mean KS distance to the posterior", yscale="log")
-axes[1].legend()
+axes[0].plot([], [], "kx", label="automatic step")
+axes[0].legend(fontsize="small")
 plt.show()
 
 # %%
-# Where it breaks
-# ---------------
-# The seven empty categories, with all rows in every step. The density of log x is a
-# straight line on this side of the mode. Absolute values pile up draws at the size of a
-# step, and never go below.
+# With dense counts everything works, more or less, given the right step. With sparse
+# counts only the exact transitions are right: SCIR and constant mass at any step, and
+# the frozen steps, which follow the drift of SG-RLD without its absolute values.
+#
+# Where each breaks
+# -----------------
+# The seven empty categories, with all rows in every step, so that nothing but the
+# boundary is left to go wrong. On the left the density of log x, on the right the mean
+# of an empty part, which is 1e-4, as the step size falls.
 
 counts = COUNTS["sparse"]
-fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
+truth = SHAPE / (N_ROWS + K * SHAPE)
+fig, (ax, other) = plt.subplots(1, 2, figsize=(9.5, 4.5), layout="constrained")
 bins = np.linspace(-60, 0, 61)
-for name, h in (("SG-RLD, as published", 2e-3), ("SCIR", 1.0), ("constant mass", 1.0)):
-    x = np.log(run(name, counts, 1000, h)[:, 3:]).ravel()
-    ax.hist(x, bins, histtype="step", density=True, label=name)
-exact = rng.beta(SHAPE, 1000 + 9 * SHAPE, 100_000)
+exact = rng.beta(SHAPE, N_ROWS + (K - 1) * SHAPE, 100_000)
 ax.hist(np.log(exact), bins, color="lightgray", density=True, label="posterior")
+for name, (_, steps) in SAMPLERS.items():
+    h = best["sparse"][name, N_ROWS]
+    x = run(name, counts, N_ROWS, h, thin=50)[:, 3:]
+    values = np.log(np.maximum(x, 1e-300)).ravel()
+    ax.hist(values, bins, histtype="step", density=True, label=name)
+    means = [run(name, counts, N_ROWS, h, thin=50)[:, 3:].mean() for h in steps]
+    other.plot(steps, np.array(means) / truth, "o-", label=name)
 ax.set(xlabel="log probability of an empty category", ylabel="density", yscale="log")
-ax.legend()
+other.axhline(1.0, color="gray")
+other.set(xlabel="step size h", xscale="log", yscale="log")
+other.set(ylabel="mean of an empty part, relative to the truth")
+other.legend(fontsize="small")
 plt.show()
+
+# %%
+# - **SG-RLD** takes absolute values where a step leads below zero. Draws pile up at the
+#   size of a step, and empty parts are several times too large however small it is.
+# - **Projected Langevin** has its empty parts on the wall itself, or at the size of its
+#   noise.
+# - **Mirrored Langevin** has the right density, but log ratios of empty parts have an
+#   exponential tail of rate 0.1, and a chain takes very long to go through it.
+# - **Frozen CIR**, **SCIR** and **constant mass** have the posterior's law.

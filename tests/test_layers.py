@@ -47,7 +47,7 @@ LAYERS = {
         *GENERIC,
         *kernels("numerics.vectors", "protocol", "capabilities"),
     ),
-    f"{KERNELS}.likelihoods": (*GENERIC, *kernels("numerics", "likelihoods")),
+    f"{KERNELS}.likelihoods": (*GENERIC, *kernels("numerics", "maps", "likelihoods")),
     f"{KERNELS}.maps": (*PROTOCOL, f"{KERNELS}.maps"),
     f"{KERNELS}.regions": PROTOCOL,
     f"{KERNELS}.data": (*GENERIC, *kernels("numerics", "data")),

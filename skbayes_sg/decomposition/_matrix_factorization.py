@@ -23,7 +23,12 @@ from skbayes_sg.inference.exploration.matrix_factorization import (
     with_noise,
 )
 from skbayes_sg.kernels.data.rows import CSRRows
-from skbayes_sg.kernels.models import MatrixFactorization, RatingNoise, RowPrior
+from skbayes_sg.kernels.models import (
+    LogScaleFactorization,
+    MatrixFactorization,
+    RatingNoise,
+    RowPrior,
+)
 from skbayes_sg.kernels.samplers import LazyLangevin
 from skbayes_sg.utils._labels import encode, feature_table, label_columns
 from skbayes_sg.utils._validation import (
@@ -385,8 +390,11 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         learns = isinstance(self.noise_precision, str)
         dof = float(self.noise_dof or 0.0)
         self._layout = d, units.size, Z[0].shape[1], dof
+        kind = MatrixFactorization
+        if self.hyperparameters == "log-scale":
+            kind = LogScaleFactorization
         return with_noise(
-            MatrixFactorization(
+            kind(
                 pairs=pairs.astype(np.int32),
                 y=(y[order] - self.mean_rating_).astype(dtype),
                 weights=weights.astype(dtype),
@@ -401,13 +409,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
                     sum(sizes),
                 ),
                 n_user_features=Z[0].shape[1],
-                prior=RowPrior(
-                    start.astype(dtype),
-                    shape,
-                    rate.astype(dtype),
-                    True,
-                    self.hyperparameters == "log-scale",
-                ),
+                prior=RowPrior(start.astype(dtype), shape, rate.astype(dtype), True),
                 noise=RatingNoise(
                     2.0 / variance if learns else self.noise_precision,
                     variance,

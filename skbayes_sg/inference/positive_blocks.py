@@ -6,6 +6,7 @@ from skbayes_sg.kernels.capabilities.local_variables import draw_local
 from skbayes_sg.kernels.capabilities.positive_blocks import (
     add_gain_and_loss,
     positive_prior,
+    typical_rates,
 )
 from skbayes_sg.kernels.capabilities.theta_blocks import draw_rows
 from skbayes_sg.kernels.generic import entry_point, for_kernels
@@ -19,14 +20,15 @@ def counts_step(
 ):
     """Return the step size at which noisy counts inflate variances by `tolerance`.
 
-    With shapes b estimated from minibatches, the variance of a parameter is b +
-    tanh(h / 4) Var(b estimated): h = 4 artanh(tolerance b / Var(b estimated)), for the
-    parameter that is worst.
+    With shapes b estimated from minibatches, the variance of a parameter of rate c is
+    (b + tanh(c h / 4) Var(b estimated)) / c^2: h = 4 / c artanh(tolerance b / Var(b
+    estimated)), for the parameter that is worst.
 
     Parameters
     ----------
     model, sampler, gradient : NamedTuple
-        A model with `add_gain_and_loss`, `SCIR` or `ConstantMassCIR`, and `Minibatch`.
+        A model with `add_gain_and_loss`; `SCIR`, `ConstantMassCIR` or
+        `FrozenCountsCIR`; and `Minibatch`.
     theta : ndarray of shape (n_parameters,)
         A typical point, for models whose counts depend on it.
     tolerance : float, default=0.02
@@ -56,20 +58,26 @@ def counts_step(
     rng, theta = np.random.default_rng(random_state), np.asarray(theta, float)
     gradient = for_kernels(prepare(gradient, model))
     memory = init_memory(gradient, model, theta, rng)
-    shapes = np.zeros((2 * n_pairs, theta.size))
-    _estimate_shapes(
-        model, init_work(model), gradient, memory, theta.copy(), rng, shapes
-    )
-    variance = 0.5 * np.mean((shapes[::2] - shapes[1::2]) ** 2, axis=0)
-    return float(accurate_step(sampler, variance / shapes.mean(axis=0), tolerance))
+    parts = np.zeros((4, 2 * n_pairs, theta.size))
+    work = init_work(model)
+    _estimate_shapes(model, work, gradient, memory, theta.copy(), rng, parts)
+    prior, rate, gain, loss = parts
+    variance = 0.5 * np.mean((gain[::2] - gain[1::2]) ** 2, axis=0)
+    prior, gain = prior[0], gain.mean(axis=0)
+    rates = typical_rates(sampler, model, prior, rate[0] + loss.mean(axis=0), gain)
+    steps = [
+        accurate_step(sampler, noise, tolerance) / c
+        for noise, c in zip(variance / (prior + gain), rates, strict=True)
+    ]
+    return float(min(steps))
 
 
 @entry_point
 def _estimate_shapes(model, work, gradient, memory, theta, rng, out):
-    rate = np.zeros(theta.size)
-    for k in range(len(out)):
-        positive_prior(model, work, out[k], rate)
+    prior, rate, gain, loss = out[0], out[1], out[2], out[3]
+    for k in range(len(gain)):
+        positive_prior(model, work, prior[k], rate[k])
         idx = draw_rows(gradient, memory, rng)
         draw_local(model, work, theta, idx, rng)
         scale = n_rows(model) / idx.size
-        add_gain_and_loss(model, work, theta, idx, scale, out[k], rate)
+        add_gain_and_loss(model, work, theta, idx, scale, gain[k], loss[k])

@@ -180,8 +180,10 @@ def for_kernels(component):
     arrays have the same type as others.
     """
     kinds = {int: int, float: float, bool: bool}
-    fields = {}
-    for name, note in type(component).__annotations__.items():
+    fields, notes = {}, {}
+    for cls in type(component).__mro__:  # a kind of its own may be a subclass
+        notes |= inspect.get_annotations(cls)
+    for name, note in notes.items():
         value = getattr(component, name)
         if note in kinds:
             value = kinds[note](value)

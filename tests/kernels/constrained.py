@@ -1,16 +1,26 @@
 """Constrained targets with known posteriors, and what is asked of their draws."""
 
+import itertools
 import math
 from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
+from scipy.special import gammaln
 
 from skbayes_sg.kernels.capabilities.local_variables import draw_local
+from skbayes_sg.kernels.capabilities.metrics import (
+    metric,
+    metric_diagonal,
+    metric_divergence,
+)
 from skbayes_sg.kernels.capabilities.positive_blocks import (
     add_gain_and_loss,
+    n_simplexes,
     positive_prior,
 )
+from skbayes_sg.kernels.capabilities.strata import leverages, row_classes
+from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
     add_prior_gradient,
@@ -70,6 +80,106 @@ def _(model, work, theta):
         if model.b[j] != 1.0:
             value += (model.b[j] - 1.0) * math.log(1.0 - theta[j])
     return value
+
+
+class LogRatios(NamedTuple):
+    """The posterior of log ratios u of probabilities x, worked out by hand.
+
+    log f_i = u_{y_i} - log(1 + sum exp u), where u_K = 0, and the log prior is
+    a' u - sum(a) log(1 + sum exp u). The metric is (N + sum(a)) (diag(x) - x x') + I.
+    """
+
+    y: np.ndarray  # (N,)
+    shape: np.ndarray  # (K,) a
+
+
+@n_parameters.register(LogRatios)
+def _(model):
+    return model.shape.size - 1
+
+
+@n_rows.register(LogRatios)
+def _(model):
+    return model.y.size
+
+
+@helper
+def ratios(u):
+    """Return x without its last part."""
+    return np.exp(u) / (1.0 + np.exp(u).sum())
+
+
+@add_gradient.register(LogRatios)
+def _(model, work, theta, idx, scale, out):
+    x = ratios(theta)
+    for i in idx:
+        out -= scale * x
+        if model.y[i] < theta.size:
+            out[model.y[i]] += scale
+
+
+@add_prior_gradient.register(LogRatios)
+def _(model, work, theta, out):
+    out += model.shape[:-1] - model.shape.sum() * ratios(theta)
+
+
+@log_likelihood.register(LogRatios)
+def _(model, work, theta, idx):
+    value = -idx.size * math.log(1.0 + np.exp(theta).sum())
+    for i in idx:
+        if model.y[i] < theta.size:
+            value += theta[model.y[i]]
+    return value
+
+
+@log_prior.register(LogRatios)
+def _(model, work, theta):
+    linear = (model.shape[:-1] * theta).sum()
+    return linear - model.shape.sum() * math.log(1.0 + np.exp(theta).sum())
+
+
+@metric.register(LogRatios)
+def _(model, work, theta, idx, out):
+    x, size = ratios(theta), model.y.size + model.shape.sum()
+    for j in range(theta.size):
+        for k in range(theta.size):
+            out[j, k] = -size * x[j] * x[k]
+        out[j, j] += size * x[j] + 1.0
+
+
+@metric_diagonal.register(LogRatios)
+def _(model, work, theta, idx, out, slope):
+    # As if the metric of x were diagonal with the same numbers: that of u is the same.
+    x, size = ratios(theta), model.y.size + model.shape.sum()
+    out[:] = 1.0 + size * x * (1.0 - x)
+    slope[:] = size * x * (1.0 - x) * (1.0 - 2.0 * x)
+
+
+@metric_divergence.register(LogRatios)
+def _(model, work, theta, idx, factor, out):
+    # d_j G_km = size (delta_km d_j x_k - x_m d_j x_k - x_k d_j x_m)
+    x, size = ratios(theta), model.y.size + model.shape.sum()
+    p, d = factor.T @ factor, theta.size
+    slope = np.diag(x) - np.outer(x, x)  # d_j x_k
+    for k in range(d):
+        out[k] = 0.0
+        for m in range(d):
+            for j in range(d):
+                change = -x[m] * slope[j, k] - x[k] * slope[j, m]
+                if k == m:
+                    change += slope[j, k]
+                out[k] += size * change * p[m, j]
+
+
+@row_classes.register(LogRatios)
+def _(model):
+    return model.y
+
+
+@leverages.register(LogRatios)
+def _(model, mode):
+    x = ratios(mode)
+    return 1.0 / np.append(x, 1.0 - x.sum())[model.y] - 1.0
 
 
 class InverseWishart(NamedTuple):
@@ -168,6 +278,11 @@ def _(model, work, theta, idx, scale, gain, loss):
         gain[work.component[i]] += scale
 
 
+@n_simplexes.register(Mixture)
+def _(model):
+    return 1
+
+
 @positive_prior.register(Mixture)
 def _(model, work, shape, rate):
     for k in range(shape.size):
@@ -183,6 +298,88 @@ def _(model, work, theta, idx, scale, out):
 @add_prior_gradient.register(Mixture)
 def _(model, work, theta, out):
     pass
+
+
+class Topics(NamedTuple):
+    """Words, each of one of several topics; theta are the topics, unnormalized."""
+
+    words: np.ndarray  # (N,) 0 ... W - 1
+    shape: np.ndarray  # (K, W) of the prior
+
+
+class TopicsWork(NamedTuple):
+    """The topic of each word."""
+
+    topic: np.ndarray  # (N,)
+    weight: np.ndarray  # (K,) buffer
+
+
+@init_work.register(Topics)
+def _(model):
+    topic = np.zeros(model.words.size, np.int64)
+    return TopicsWork(topic, np.zeros(len(model.shape)))
+
+
+@n_parameters.register(Topics)
+def _(model):
+    return model.shape.size
+
+
+@n_rows.register(Topics)
+def _(model):
+    return model.words.size
+
+
+@n_simplexes.register(Topics)
+def _(model):
+    return model.shape.shape[0]
+
+
+@draw_local.register(Topics)
+def _(model, work, theta, idx, rng):
+    parts = theta.reshape(model.shape.shape)
+    for i in idx:
+        for k in range(len(parts)):
+            work.weight[k] = parts[k, model.words[i]] / parts[k].sum()
+        left, k = rng.random() * work.weight.sum(), 0
+        while k < len(parts) - 1 and left > work.weight[k]:
+            left -= work.weight[k]
+            k += 1
+        work.topic[i] = k
+
+
+@add_gain_and_loss.register(Topics)
+def _(model, work, theta, idx, scale, gain, loss):
+    for i in idx:
+        gain[work.topic[i] * model.shape.shape[1] + model.words[i]] += scale
+
+
+@positive_prior.register(Topics)
+def _(model, work, shape, rate):
+    shape[:] = model.shape.reshape(-1)
+    rate[:] = 1.0
+
+
+@add_gradient.register(Topics)
+def _(model, work, theta, idx, scale, out):
+    pass
+
+
+@add_prior_gradient.register(Topics)
+def _(model, work, theta, out):
+    pass
+
+
+def topic_products(model):
+    """Return E(phi_1 phi_2) of two topics, (W,), by enumeration of all topics."""
+    total, sums = 0.0, 0.0
+    for topics in itertools.product(range(2), repeat=model.words.size):
+        b = model.shape.copy()
+        np.add.at(b, (np.array(topics), model.words), 1.0)
+        weight = np.exp(np.sum(gammaln(b)) - np.sum(gammaln(b.sum(axis=1))))
+        total += weight
+        sums += weight * np.prod(b / b.sum(axis=1, keepdims=True), axis=0)
+    return sums / total
 
 
 def check_moments(draws, laws, tolerance=0.0):

@@ -17,7 +17,12 @@ from skbayes_sg.kernels.data.minibatch import INDEX
 from skbayes_sg.kernels.data.rows import CSRRows
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import ControlVariate, Full
-from skbayes_sg.kernels.models import MatrixFactorization, RatingNoise, RowPrior
+from skbayes_sg.kernels.models import (
+    LogScaleFactorization,
+    MatrixFactorization,
+    RatingNoise,
+    RowPrior,
+)
 from skbayes_sg.kernels.models.matrix_factorization import (
     apply_curvature,
     as_matrix,
@@ -45,7 +50,7 @@ KINDS = {
     "plain": {"biases": False, "features": False, "dof": 0.0},
     "biases": {"features": False, "weighted": True},
     "features": {},
-    "log scale": {"on_log_scale": True, "weighted": True},
+    "log scale": {"kind": LogScaleFactorization, "weighted": True},
 }
 
 
@@ -57,7 +62,13 @@ def features_of(Z_users, Z_items):
 
 
 def factorization(
-    n=6, d=2, biases=True, features=True, dof=5.0, weighted=False, on_log_scale=False
+    n=6,
+    d=2,
+    biases=True,
+    features=True,
+    dof=5.0,
+    weighted=False,
+    kind=MatrixFactorization,
 ):
     """Return a small model, every cell of the matrix rated at most once."""
     rng = np.random.default_rng(n)
@@ -71,7 +82,7 @@ def factorization(
         [rng.normal(size=(2, 1, q)), rng.uniform(1, 3, (2, 1, q))], axis=1
     )
     return for_kernels(
-        MatrixFactorization(
+        kind(
             pairs=pairs,
             y=rng.normal(size=n),
             weights=rng.uniform(0.5, 2.0, n if weighted else 0),
@@ -81,7 +92,7 @@ def factorization(
             biases=biases,
             features=features_of(Z[:N_USERS], Z[N_USERS:]),
             n_user_features=p,
-            prior=RowPrior(start, 3.0, rng.uniform(1, 2, q), True, on_log_scale),
+            prior=RowPrior(start, 3.0, rng.uniform(1, 2, q), True),
             noise=RatingNoise(1.7, 2.0, True, dof, np.ones(N_USERS + N_ITEMS)),
             refresh_every=1,
         )
@@ -196,7 +207,7 @@ def test_a_recorded_draw_holds_all_unknowns(kind):
     rows = (N_USERS + N_ITEMS) * q
     np.testing.assert_array_equal(out[:rows], theta[:rows])
     hyper = out[rows : rows + 4 * q].reshape(2, 2, q)
-    if model.prior.on_log_scale:
+    if isinstance(model, LogScaleFactorization):
         m, log_precision = theta[rows:].reshape(2, 2, q).swapaxes(0, 1)
         np.testing.assert_allclose(hyper, np.stack([m, np.exp(log_precision)], 1))
     else:

@@ -26,6 +26,7 @@ from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import GRADIENTS, Full
 from skbayes_sg.kernels.models.matrix_factorization import (
     MatrixFactorization,
+    has_rows_alone,
     largest_curvature,
     width,
 )
@@ -122,7 +123,7 @@ def automatic_sampler(model, settings):
     if size == n_rows(model):
         return WARM_UP_SAMPLER
     n = model.n_users + model.n_items
-    few = 2 * size < LAZY_SHARE * n and not model.prior.on_log_scale
+    few = 2 * size < LAZY_SHARE * n and has_rows_alone(model)
     return LazyLangevin() if few else LeimkuhlerMatthews()
 
 
@@ -335,7 +336,7 @@ def automatic_row_lengths(sampler, h):
 
 def _hyper_curvature(model, work):
     """Return the curvature of m and log lambda where theta holds them, else nothing."""
-    if not model.prior.on_log_scale:
+    if has_rows_alone(model):
         return np.empty(0)
     sizes = np.array([model.n_users, model.n_items])[:, None]
     of_m = work.hyper[:, 1] * (sizes + 1)

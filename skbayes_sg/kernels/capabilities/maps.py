@@ -45,6 +45,17 @@ def log_jacobian(map_, u, x):
     raise NotImplementedError
 
 
+@kernel_op
+def add_map_metric(map_, u, out):
+    """Add the diagonal of a metric of u, for where x says little of it, to `out`.
+
+    It is what keeps steps in the metric of x finite at a border: 1 by default, as free
+    numbers are logarithms or the like.
+    """
+    for j in range(u.size):
+        out[j] += 1.0
+
+
 # Outside the loop, Python only
 @python_op
 def unconstrain(map_, x):

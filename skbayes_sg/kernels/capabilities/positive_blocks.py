@@ -6,7 +6,7 @@ posterior is that of independent Gamma laws with shape ``gain`` and rate ``loss`
     theta_j d log p / d theta_j = gain_j - loss_j theta_j - 1 + ...
 """
 
-from skbayes_sg.kernels.generic import kernel_op
+from skbayes_sg.kernels.generic import kernel_op, python_op
 
 
 @kernel_op
@@ -33,3 +33,13 @@ def n_simplexes(model):
     For models of probabilities; one by default.
     """
     return 1
+
+
+@python_op
+def typical_rates(sampler, model, shape, rate, gain):
+    """Return the rates c at which a sampler moves typical parameters, (d,).
+
+    `shape` is that of the prior, `gain` what all rows add to it, and `rate` the rate
+    of the posterior, at which samplers move by default.
+    """
+    return rate

@@ -4,8 +4,8 @@ FixedGaussian:  log f = -tau/2 sum_k (y_k - eta_k)^2
 Gaussian:       log f = 1/2 sum_k (t_k - exp(t_k) (y_k - eta_k)^2),
                 t_k = log precision,  exp(t_k) ~ Gamma(a, rate b)
 
-The log precisions t are parameters of the model: with its Jacobian, the prior's log
-density is a t - b exp(t). Users read standard deviations.
+The log precisions t are parameters of the model, by the map of `log_gamma`. Users read
+standard deviations.
 """
 
 import math
@@ -13,6 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.likelihoods.log_gamma import (
+    log_gamma_curvature,
+    log_gamma_density,
+    log_gamma_slope,
+)
 from skbayes_sg.kernels.likelihoods.protocol import (
     add_noise_prior_curvature,
     add_noise_prior_gradient,
@@ -150,18 +155,18 @@ def _(likelihood):
 @add_noise_prior_gradient.register(Gaussian)
 def _(likelihood, noise, out):
     for j in range(noise.size):
-        out[j] += likelihood.shape - likelihood.rate * math.exp(noise[j])
+        out[j] += log_gamma_slope(noise[j], likelihood.shape, likelihood.rate)
 
 
 @noise_log_prior.register(Gaussian)
 def _(likelihood, noise):
     total = 0.0
     for j in range(noise.size):
-        total += likelihood.shape * noise[j] - likelihood.rate * math.exp(noise[j])
+        total += log_gamma_density(noise[j], likelihood.shape, likelihood.rate)
     return total
 
 
 @add_noise_prior_curvature.register(Gaussian)
 def _(likelihood, noise, out):
     for j in range(noise.size):
-        out[j] += likelihood.rate * math.exp(noise[j])
+        out[j] += log_gamma_curvature(noise[j], likelihood.rate)

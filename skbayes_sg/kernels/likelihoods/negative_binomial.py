@@ -4,8 +4,8 @@ With r = 1 / alpha and A = log Gamma(r + y) - log Gamma(r) - y log r,
 
     log f = A + y eta - (r + y) log(1 + mu / r)
 
-The dispersion has the prior alpha ~ Exponential(1). Its logarithm u is the parameter:
-with the Jacobian, the prior's log density is u - exp(u).
+The dispersion has the prior alpha ~ Exponential(1), that is Gamma(1, 1). Its logarithm
+is the parameter, by the map of `log_gamma`.
 """
 
 import math
@@ -13,6 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.likelihoods.log_gamma import (
+    log_gamma_curvature,
+    log_gamma_density,
+    log_gamma_slope,
+)
 from skbayes_sg.kernels.likelihoods.protocol import (
     add_noise_prior_curvature,
     add_noise_prior_gradient,
@@ -98,14 +103,14 @@ def _(likelihood):
 
 @add_noise_prior_gradient.register(NegativeBinomial)
 def _(likelihood, noise, out):
-    out[0] += 1.0 - math.exp(noise[0])
+    out[0] += log_gamma_slope(noise[0], 1.0, 1.0)
 
 
 @noise_log_prior.register(NegativeBinomial)
 def _(likelihood, noise):
-    return noise[0] - math.exp(noise[0])
+    return log_gamma_density(noise[0], 1.0, 1.0)
 
 
 @add_noise_prior_curvature.register(NegativeBinomial)
 def _(likelihood, noise, out):
-    out[0] += math.exp(noise[0])
+    out[0] += log_gamma_curvature(noise[0], 1.0)

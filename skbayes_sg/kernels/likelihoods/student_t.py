@@ -15,6 +15,11 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.kernels.generic import helper
+from skbayes_sg.kernels.likelihoods.log_gamma import (
+    log_gamma_curvature,
+    log_gamma_density,
+    log_gamma_slope,
+)
 from skbayes_sg.kernels.likelihoods.protocol import (
     add_noise_prior_curvature,
     add_noise_prior_gradient,
@@ -117,21 +122,21 @@ def _(likelihood):
 
 @add_noise_prior_gradient.register(StudentT)
 def _(likelihood, noise, out):
-    out[0] += VAGUE - VAGUE * math.exp(noise[0])
+    out[0] += log_gamma_slope(noise[0], VAGUE, VAGUE)
     if noise.size > 1:
-        out[1] += SHAPE - RATE * math.exp(noise[1])
+        out[1] += log_gamma_slope(noise[1], SHAPE, RATE)
 
 
 @noise_log_prior.register(StudentT)
 def _(likelihood, noise):
-    value = VAGUE * (noise[0] - math.exp(noise[0]))
+    value = log_gamma_density(noise[0], VAGUE, VAGUE)
     if noise.size > 1:
-        value += SHAPE * noise[1] - RATE * math.exp(noise[1])
+        value += log_gamma_density(noise[1], SHAPE, RATE)
     return value
 
 
 @add_noise_prior_curvature.register(StudentT)
 def _(likelihood, noise, out):
-    out[0] += VAGUE * math.exp(noise[0])
+    out[0] += log_gamma_curvature(noise[0], VAGUE)
     if noise.size > 1:
-        out[1] += RATE * math.exp(noise[1])
+        out[1] += log_gamma_curvature(noise[1], RATE)

@@ -12,6 +12,7 @@ from skbayes_sg.kernels.capabilities.maps import (
     n_free,
     unconstrain,
 )
+from skbayes_sg.kernels.generic import helper
 
 
 class Exp(NamedTuple):
@@ -34,7 +35,7 @@ def _(map_, u, out):
 @add_pulled_back.register(Exp)
 def _(map_, u, x, g, share, out):
     for j in range(u.size):
-        out[j] += x[j] * g[j] + share
+        out[j] += pulled_through_exp(x[j], g[j], share)
 
 
 @log_jacobian.register(Exp)
@@ -48,3 +49,9 @@ def _(map_, u, x):
 @unconstrain.register(Exp)
 def _(map_, x):
     return np.log(x)
+
+
+@helper
+def pulled_through_exp(x, g, share):
+    """Return dx/du g + share * d log(dx/du) / du of one number x = exp(u)."""
+    return x * g + share

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.kernels.capabilities.maps import (
+    add_map_metric,
     add_pulled_back,
     constrain,
     is_affine,
@@ -82,6 +83,13 @@ def _(map_, u, x):
     k, m = n_free(map_.first), n_constrained(map_.first)
     first = log_jacobian(map_.first, u[:k], x[:m])
     return first + log_jacobian(map_.rest, u[k:], x[m:])
+
+
+@add_map_metric.register(Joined)
+def _(map_, u, out):
+    k = n_free(map_.first)
+    add_map_metric(map_.first, u[:k], out[:k])
+    add_map_metric(map_.rest, u[k:], out[k:])
 
 
 @unconstrain.register(Joined)

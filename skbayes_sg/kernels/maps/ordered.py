@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.kernels.capabilities.maps import (
+    add_map_metric,
     add_pulled_back,
     constrain,
     log_jacobian,
@@ -47,6 +48,12 @@ def _(map_, u, x):
     for j in range(1, u.size):
         total += u[j]
     return total
+
+
+@add_map_metric.register(Ordered)
+def _(map_, u, out):
+    for j in range(1, u.size):
+        out[j] += 1.0
 
 
 @unconstrain.register(Ordered)

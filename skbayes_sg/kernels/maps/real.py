@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.kernels.capabilities.maps import (
+    add_map_metric,
     add_pulled_back,
     constrain,
     is_affine,
@@ -40,6 +41,11 @@ def _(map_, u, x, g, share, out):
 @log_jacobian.register(Real)
 def _(map_, u, x):
     return 0.0
+
+
+@add_map_metric.register(Real)
+def _(map_, u, out):
+    pass  # no border, and x says all
 
 
 @unconstrain.register(Real)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.kernels.capabilities.maps import (
+    add_map_metric,
     add_pulled_back,
     constrain,
     is_affine,
@@ -54,6 +55,13 @@ def _(map_, u, x):
         free, slots = slice(i * k, (i + 1) * k), slice(i * m, (i + 1) * m)
         total += log_jacobian(map_.each, u[free], x[slots])
     return total
+
+
+@add_map_metric.register(Repeated)
+def _(map_, u, out):
+    k = n_free(map_.each)
+    for i in range(map_.count):
+        add_map_metric(map_.each, u[i * k : (i + 1) * k], out[i * k : (i + 1) * k])
 
 
 @unconstrain.register(Repeated)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.kernels.capabilities.maps import (
+    add_map_metric,
     add_pulled_back,
     constrain,
     log_jacobian,
@@ -44,6 +45,12 @@ def _(map_, u, x):
     for j in range(u.size):
         total -= log1p_exp(-u[j])
     return total
+
+
+@add_map_metric.register(Softplus)
+def _(map_, u, out):
+    for j in range(u.size):
+        out[j] += sigmoid(-u[j]) ** 2  # where u is like log x
 
 
 @unconstrain.register(Softplus)

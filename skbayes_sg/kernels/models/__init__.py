@@ -8,14 +8,14 @@ import skbayes_sg.kernels.models.lda_hyperparameters  # noqa: F401  of LDA
 import skbayes_sg.kernels.models.lda_topics  # noqa: F401  registers operations of LDA
 import skbayes_sg.kernels.models.matrix_factorization_conditionals  # noqa: F401
 import skbayes_sg.kernels.models.matrix_factorization_draws  # noqa: F401
-from skbayes_sg.kernels.models.dirichlet import (
-    DirichletMultinomial,
-    ExpandedDirichlet,
-)
+import skbayes_sg.kernels.models.transformed_metrics  # noqa: F401  of Transformed
+from skbayes_sg.kernels.models.dirichlet import DirichletMultinomial
+from skbayes_sg.kernels.models.expanded_dirichlet import ExpandedDirichlet
 from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import GLM
 from skbayes_sg.kernels.models.lda import LDA
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
+from skbayes_sg.kernels.models.log_scale_factorization import LogScaleFactorization
 from skbayes_sg.kernels.models.matrix_factorization import (
     MatrixFactorization,
     RatingNoise,
@@ -32,6 +32,7 @@ __all__ = [
     "GLM",
     "GaussianMean",
     "LDA",
+    "LogScaleFactorization",
     "MLP",
     "MatrixFactorization",
     "MinibatchLDA",

@@ -1,11 +1,10 @@
-"""Probabilities of categories with a Dirichlet posterior, in two parametrizations.
+"""Probabilities of categories, theta = x on the simplex, with a Dirichlet posterior.
 
-`DirichletMultinomial`: theta = x on the simplex, K parts,
+    p(x | y) = Dirichlet(a + n),    n_k the number of rows i with y_i = k
 
-    p(x | y) = Dirichlet(a + n),    n_k the number of rows i with y_i = k.
+The metric is the information that the rows and the prior have on average,
 
-`ExpandedDirichlet`: K positive numbers with x = theta / sum(theta) and Gamma(a, 1)
-priors, the expanded mean of Patterson & Teh (2013). Draws have x.
+    G_kk = (N + sum(a)) / x_k.
 """
 
 import math
@@ -14,11 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.kernels.capabilities.maps import is_log_concave_through
-from skbayes_sg.kernels.capabilities.positive_blocks import (
-    add_gain_and_loss,
-    positive_prior,
+from skbayes_sg.kernels.capabilities.metrics import (
+    metric,
+    metric_diagonal,
+    metric_divergence,
 )
-from skbayes_sg.kernels.capabilities.theta_blocks import block_width, blocks_of
+from skbayes_sg.kernels.capabilities.strata import leverages, row_classes
+from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.maps import AdditiveLogRatio
 from skbayes_sg.kernels.numerics.vectors import total
 from skbayes_sg.kernels.protocol.model import (
@@ -28,8 +29,6 @@ from skbayes_sg.kernels.protocol.model import (
     log_prior,
     n_parameters,
     n_rows,
-    needs_refresh,
-    record,
 )
 
 
@@ -54,35 +53,12 @@ class DirichletMultinomial(NamedTuple):
     shape: np.ndarray  # (K,) a
 
 
-class ExpandedDirichlet(NamedTuple):
-    """The same posterior; theta are positive numbers in proportion to x.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayes_sg import sample
-    >>> from skbayes_sg.kernels.gradients import Minibatch
-    >>> from skbayes_sg.kernels.models import ExpandedDirichlet
-    >>> from skbayes_sg.kernels.samplers import SCIR
-    >>> model = ExpandedDirichlet(np.array([0, 0, 0, 1, 1, 2]), np.ones(3))
-    >>> options = {"step_size": 1.0, "start": np.ones(3), "random_state": 0}
-    >>> draws = sample(model, SCIR(), Minibatch(6), **options)
-    >>> draws.shape, bool(np.allclose(draws.sum(axis=2), 1))
-    ((1, 1000, 3), True)
-    """
-
-    y: np.ndarray  # (N,) categories, 0 ... K - 1
-    shape: np.ndarray  # (K,) a
-
-
 @n_parameters.register(DirichletMultinomial)
-@n_parameters.register(ExpandedDirichlet)
 def _(model):
     return model.shape.size
 
 
 @n_rows.register(DirichletMultinomial)
-@n_rows.register(ExpandedDirichlet)
 def _(model):
     return model.y.size
 
@@ -120,67 +96,38 @@ def _(model, map_):
     return isinstance(map_, AdditiveLogRatio)
 
 
-@add_gradient.register(ExpandedDirichlet)
-def _(model, work, theta, idx, scale, out):
-    every = scale * idx.size / total(theta)
-    for i in idx:
-        out[model.y[i]] += scale / theta[model.y[i]]
+@metric.register(DirichletMultinomial)
+def _(model, work, theta, idx, out):
+    out[:] = 0.0
     for k in range(theta.size):
-        out[k] -= every
+        out[k, k] = _information(model) / theta[k]
 
 
-@log_likelihood.register(ExpandedDirichlet)
-def _(model, work, theta, idx):
-    value = -idx.size * math.log(total(theta))
-    for i in idx:
-        value += math.log(theta[model.y[i]])
-    return value
-
-
-@add_prior_gradient.register(ExpandedDirichlet)
-def _(model, work, theta, out):
+@metric_diagonal.register(DirichletMultinomial)
+def _(model, work, theta, idx, out, slope):
     for k in range(theta.size):
-        out[k] += (model.shape[k] - 1.0) / theta[k] - 1.0
+        out[k] = _information(model) / theta[k]
+        slope[k] = -out[k] / theta[k]
 
 
-@log_prior.register(ExpandedDirichlet)
-def _(model, work, theta):
-    value = 0.0
+@metric_divergence.register(DirichletMultinomial)
+def _(model, work, theta, idx, factor, out):
     for k in range(theta.size):
-        value += (model.shape[k] - 1.0) * math.log(theta[k]) - theta[k]
-    return value
+        out[k] = 0.0
+        for c in range(len(factor)):
+            out[k] -= _information(model) * (factor[c, k] / theta[k]) ** 2
 
 
-@add_gain_and_loss.register(ExpandedDirichlet)
-def _(model, work, theta, idx, scale, gain, loss):
-    for i in idx:
-        gain[model.y[i]] += scale
+@helper
+def _information(model):
+    return model.y.size + total(model.shape)
 
 
-@positive_prior.register(ExpandedDirichlet)
-def _(model, work, shape, rate):
-    for k in range(rate.size):
-        shape[k] = model.shape[k]
-        rate[k] = 1.0
-
-
-@blocks_of.register(ExpandedDirichlet)
-def _(model, i):
-    return (model.y[i],)
-
-
-@block_width.register(ExpandedDirichlet)
+@row_classes.register(DirichletMultinomial)
 def _(model):
-    return 1
+    return model.y
 
 
-@needs_refresh.register(ExpandedDirichlet)
-def _(model, t):
-    return False
-
-
-@record.register(ExpandedDirichlet)
-def _(model, work, theta, out):
-    every = total(theta)
-    for k in range(out.size):
-        out[k] = theta[k] / every
+@leverages.register(DirichletMultinomial)
+def _(model, mode):
+    return 1.0 / mode[model.y] - 1.0

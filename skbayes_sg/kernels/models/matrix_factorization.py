@@ -11,12 +11,12 @@ q = d + 1 for d factors, or d without biases:
     |--------------------------------|-----------------|
     | U_i, b_i of the users          | n_users         |
     | V_j, c_j of the items          | n_items         |
-    | m, log lambda of users, items  | 4, only with ``prior.on_log_scale`` |
 
 All other unknowns live in the work, and are drawn from their conjugate conditionals
 every `refresh_every` iterations: see `matrix_factorization_conditionals`. A recorded
 draw is the rows of users and items, then m and lambda of users and of items, then
-alpha, all s and all t, then B of users and of items.
+alpha, all s and all t, then B of users and of items. In `log_scale_factorization` the
+sampler moves m and lambda as well.
 """
 
 import math
@@ -61,7 +61,6 @@ class RowPrior(NamedTuple):
     shape: float  # of lambda_f ~ Gamma(shape, rate_f)
     rate: np.ndarray  # (q,)
     learns: bool
-    on_log_scale: bool  # m and log lambda are part of theta
 
 
 class RatingNoise(NamedTuple):
@@ -116,8 +115,7 @@ class FactorizationAnchor(NamedTuple):
 
 @n_parameters.register(MatrixFactorization)
 def _(model):
-    hyper = 4 if model.prior.on_log_scale else 0
-    return (model.n_users + model.n_items + hyper) * width(model)
+    return (model.n_users + model.n_items) * width(model)
 
 
 @n_rows.register(MatrixFactorization)
@@ -232,23 +230,8 @@ def _(model, work, theta, idx, scale, out):
 
 @add_prior_gradient.register(MatrixFactorization)
 def _(model, work, theta, out):
-    q, n, mean, hyper = width(model), model.n_users, work.mean, work.hyper
-    x, g = as_matrix(theta, q), as_matrix(out, q)
-    end = n + model.n_items
-    if model.prior.on_log_scale:
-        read_hyper(x[end:], n, hyper, mean)
-    _pull(x[:n], mean[:n], hyper[0, 1], g[:n])
-    _pull(x[n:end], mean[n:], hyper[1, 1], g[n:end])
-    if model.prior.on_log_scale:
-        for side in range(2):
-            count = _side_moments(model, work, x, side)
-            for f in range(q):
-                total, squares = work.moments[0, f], work.moments[1, f]
-                m, inverse = hyper[side, 0, f], hyper[side, 1, f]
-                decay = 0.5 * (squares + m * m) + model.prior.rate[f]
-                g[end + 2 * side, f] += inverse * (total - m)
-                g[end + 2 * side + 1, f] -= inverse * decay
-                g[end + 2 * side + 1, f] += 0.5 * (count + 1) + model.prior.shape
+    q = width(model)
+    add_row_prior_gradient(model, work, as_matrix(theta, q), as_matrix(out, q))
 
 
 @blocks_of.register(MatrixFactorization)
@@ -271,42 +254,12 @@ def _(model, work, block, mean, precision):
 
 @log_prior.register(MatrixFactorization)
 def _(model, work, theta):
-    x, end = as_matrix(theta, width(model)), model.n_users + model.n_items
-    if model.prior.on_log_scale:
-        read_hyper(x[end:], model.n_users, work.hyper, work.mean)
-    value = 0.0
-    for side in range(2):
-        count = _side_moments(model, work, x, side)
-        for f in range(width(model)):
-            m, inverse = work.hyper[side, 0, f], work.hyper[side, 1, f]
-            value += 0.5 * count * math.log(inverse)
-            value -= 0.5 * inverse * work.moments[1, f]
-            if model.prior.on_log_scale:
-                # N(m | 0, 1 / lambda), and the Gamma with the Jacobian of log lambda.
-                value += (0.5 + model.prior.shape) * math.log(inverse)
-                value -= inverse * (0.5 * m * m + model.prior.rate[f])
-    return value
+    return row_log_prior(model, work, as_matrix(theta, width(model)))
 
 
 @add_prior_hessian_diagonal.register(MatrixFactorization)
 def _(model, work, theta, out):
-    q, n, hyper = width(model), model.n_users, work.hyper
-    x, diagonal = as_matrix(theta, q), as_matrix(out, q)
-    end = n + model.n_items
-    if model.prior.on_log_scale:
-        read_hyper(x[end:], n, hyper, work.mean)
-    for i in range(end):
-        for f in range(q):
-            diagonal[i, f] += hyper[0 if i < n else 1, 1, f]
-    if model.prior.on_log_scale:
-        for side in range(2):
-            _side_moments(model, work, x, side)
-            size = n if side == 0 else model.n_items
-            for f in range(q):
-                m, inverse = hyper[side, 0, f], hyper[side, 1, f]
-                decay = 0.5 * (work.moments[1, f] + m * m) + model.prior.rate[f]
-                diagonal[end + 2 * side, f] += inverse * (size + 1)
-                diagonal[end + 2 * side + 1, f] += inverse * decay
+    add_row_prior_hessian(model, work, as_matrix(out, width(model)))
 
 
 @needs_refresh.register(MatrixFactorization)
@@ -323,20 +276,19 @@ def _(model):
 
 @record.register(MatrixFactorization)
 def _(model, work, theta, out):
-    q, end = width(model), model.n_users + model.n_items
-    if model.prior.on_log_scale:
-        read_hyper(as_matrix(theta, q)[end:], model.n_users, work.hyper, work.mean)
-    hyper, links, first = work.hyper.reshape(-1), work.links.reshape(-1), 0
-    for part in (theta[: end * q], hyper, work.noise, links):
-        for j in range(part.size):
-            out[first + j] = part[j]
-        first += part.size
+    record_all(model, work, theta, out)
 
 
 @helper
 def width(model):
     """Return q, the number of parameters of a user or an item."""
     return model.n_factors + 1 if model.biases else model.n_factors
+
+
+@helper
+def has_rows_alone(model):
+    """Whether theta has nothing but the rows of users and items."""
+    return n_parameters(model) == (model.n_users + model.n_items) * width(model)
 
 
 @helper
@@ -377,19 +329,6 @@ def scores(model, work, x, block):
 
 
 @helper
-def read_hyper(tail, n_users, hyper, mean):
-    """Bring the work up to date with m and log lambda, the last rows of theta."""
-    for i in range(mean.shape[0]):
-        side = 0 if i < n_users else 1
-        for f in range(mean.shape[1]):
-            mean[i, f] += tail[2 * side, f] - hyper[side, 0, f]
-    for side in range(2):
-        for f in range(mean.shape[1]):
-            hyper[side, 0, f] = tail[2 * side, f]
-            hyper[side, 1, f] = math.exp(tail[2 * side + 1, f])
-
-
-@helper
 def take_moments(x, mean, links, kappa, out):
     """Write what the rows of a side tell of m and lambda to (2, q) `out`.
 
@@ -408,7 +347,7 @@ def take_moments(x, mean, links, kappa, out):
 
 
 @helper
-def _side_moments(model, work, x, side):
+def side_moments(model, work, x, side):
     """Take the moments of users or items; return their number with that of links."""
     n, p, end = model.n_users, model.n_user_features, model.n_users + model.n_items
     first, last = (0, n) if side == 0 else (n, end)
@@ -419,11 +358,52 @@ def _side_moments(model, work, x, side):
 
 
 @helper
+def add_row_prior_gradient(model, work, x, out):
+    """Add lambda (mean_i - x_i) of all users and items i to `out`."""
+    n, end = model.n_users, model.n_users + model.n_items
+    _pull(x[:n], work.mean[:n], work.hyper[0, 1], out[:n])
+    _pull(x[n:end], work.mean[n:], work.hyper[1, 1], out[n:end])
+
+
+@helper
 def _pull(x, mean, precision, out):
     """Add precision * (mean - x) to `out`."""
     for i in range(x.shape[0]):
         for f in range(x.shape[1]):
             out[i, f] += precision[f] * (mean[i, f] - x[i, f])
+
+
+@helper
+def row_log_prior(model, work, x):
+    """Return log p(rows and links | m, lambda)."""
+    value = 0.0
+    for side in range(2):
+        count = side_moments(model, work, x, side)
+        for f in range(x.shape[1]):
+            inverse = work.hyper[side, 1, f]
+            value += 0.5 * count * math.log(inverse)
+            value -= 0.5 * inverse * work.moments[1, f]
+    return value
+
+
+@helper
+def add_row_prior_hessian(model, work, out):
+    """Add the prior precisions of all users and items to (n, q) `out`."""
+    n = model.n_users
+    for i in range(n + model.n_items):
+        for f in range(out.shape[1]):
+            out[i, f] += work.hyper[0 if i < n else 1, 1, f]
+
+
+@helper
+def record_all(model, work, theta, out):
+    """Write a draw: the rows in theta, and what the work holds."""
+    rows = theta[: (model.n_users + model.n_items) * width(model)]
+    hyper, links, first = work.hyper.reshape(-1), work.links.reshape(-1), 0
+    for part in (rows, hyper, work.noise, links):
+        for j in range(part.size):
+            out[first + j] = part[j]
+        first += part.size
 
 
 @entry_point
@@ -440,7 +420,7 @@ def _fill_scores(model, work, theta, out):
 def largest_curvature(model, work, theta, unit, guess, n_iter):
     """Return the largest eigenvalue of the Hessian of -log p in `unit`, by iteration.
 
-    The Gauss-Newton Hessian of the rows; m and log lambda, which touch every row, are
+    The Gauss-Newton Hessian of the rows; other parameters, which touch every row, are
     left out.
     """
     n, q = model.n_users + model.n_items, width(model)

@@ -19,7 +19,6 @@ from skbayes_sg.kernels.models.matrix_factorization import (
     CHUNK,
     MatrixFactorization,
     as_matrix,
-    read_hyper,
     residuals,
     take_moments,
     width,
@@ -35,16 +34,21 @@ def _(model, target, position, rng):
     x = as_matrix(locate(target, position), width(model))
     beta = target.inverse_temperature
     n, end, p = model.n_users, model.n_users + model.n_items, model.n_user_features
-    if model.prior.on_log_scale:
-        read_hyper(x[end:], n, work.hyper, work.mean)
     for side in range(2):
         first, last = (0, n) if side == 0 else (n, end)
         links = work.links[:p] if side == 0 else work.links[p:]
-        if model.prior.learns and not model.prior.on_log_scale:
+        if model.prior.learns:
             mean, hyper, moments = work.mean[first:last], work.hyper[side], work.moments
             take_moments(x[first:last], mean, links, work.kappa[side], moments)
             count = last - first + links.shape[0]
             _draw_prior(model.prior, moments, count, hyper, mean, beta, rng)
+    draw_links_and_noise(model, work, x, beta, rng)
+
+
+@helper
+def draw_links_and_noise(model, work, x, beta, rng):
+    """Draw all that does not depend on the prior of m and lambda."""
+    n, p = model.n_users, model.n_user_features
     if work.links.size > 0:
         _draw_links(model.features, n, p, work, x, beta, rng)
     if model.noise.learns or model.noise.dof > 0.0:

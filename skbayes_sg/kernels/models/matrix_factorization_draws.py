@@ -1,11 +1,11 @@
-"""Recorded draws of matrix factorization: what they hold, and the way back to theta."""
+"""Recorded draws of matrix factorization: what they hold, and the way back."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.models.matrix_factorization import MatrixFactorization, width
-from skbayes_sg.kernels.protocol.model import init_work, theta_of, work_at
+from skbayes_sg.kernels.models.matrix_factorization import MatrixFactorization
+from skbayes_sg.kernels.protocol.model import init_work, work_at
 
 
 class FactorDraws(NamedTuple):
@@ -28,17 +28,6 @@ def unpack(draws, n_rows, q):
         noise,
         links.reshape(*lead, -1, q),
     )
-
-
-@theta_of.register(MatrixFactorization)
-def _(model, draw):
-    n, q = model.n_users + model.n_items, width(model)
-    theta = draw[: n * q]
-    if model.prior.on_log_scale:
-        hyper = unpack(draw, n, q).hyper.copy()
-        hyper[:, 1] = np.log(hyper[:, 1])
-        theta = np.concatenate([theta, hyper.ravel()])
-    return np.ascontiguousarray(theta, model.y.dtype)
 
 
 @work_at.register(MatrixFactorization)

@@ -7,6 +7,7 @@ from skbayes_sg.kernels.samplers.cir import SCIR
 from skbayes_sg.kernels.samplers.constant_mass import ConstantMassCIR
 from skbayes_sg.kernels.samplers.expanded_mean import ExpandedMean
 from skbayes_sg.kernels.samplers.frozen_cir import FrozenCIR
+from skbayes_sg.kernels.samplers.frozen_counts import FrozenCountsCIR
 from skbayes_sg.kernels.samplers.gibbs import Gibbs
 from skbayes_sg.kernels.samplers.hmc import HMC
 from skbayes_sg.kernels.samplers.lazy_langevin import LazyLangevin
@@ -46,6 +47,7 @@ __all__ = [
     "ConstantMassCIR",
     "ExpandedMean",
     "FrozenCIR",
+    "FrozenCountsCIR",
     "HMC",
     "MALA",
     "PSGLD",

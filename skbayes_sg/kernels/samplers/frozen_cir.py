@@ -9,9 +9,10 @@ is right to first order in h. Here rates are at least c0 and shapes at least b0,
 
 so that a Gamma(b, rate c0) law with b >= b0 is exact at every h, and no step leads
 below zero. With b0 and c0 of a Gamma prior, the likelihood's gains and losses are split
-by their sign.
+by their sign. Where counts are known, `frozen_counts` has the natural split.
 """
 
+import math
 from typing import NamedTuple
 
 from skbayes_sg.kernels.numerics.positive import cir_step
@@ -20,11 +21,14 @@ from skbayes_sg.kernels.protocol.sampler import (
     init_state,
     preconditioner_of,
     relaxation,
+    stable_step,
     step,
 )
 from skbayes_sg.kernels.protocol.target import gradient_at
 from skbayes_sg.kernels.samplers.cir import check_positive, check_untouched
 from skbayes_sg.kernels.samplers.sgld import SGLD
+
+ROUNDING = 1e-12  # relative error of theta g
 
 
 class FrozenCIR(NamedTuple):
@@ -59,14 +63,21 @@ def _(sampler, state, target, h, rng):
     gradient_at(target, theta, rng, g)
     for j in range(theta.size):
         gain = theta[j] * g[j] + 1.0 + sampler.rate * theta[j]  # A
-        shape = max(gain, sampler.shape)
-        rate = sampler.rate + (shape - gain) / theta[j]
+        rounding = ROUNDING * (1.0 + abs(theta[j] * g[j]))
+        shape, rate = max(gain, sampler.shape), sampler.rate
+        if gain < sampler.shape - rounding:  # over a tiny theta it would be a huge rate
+            rate += (sampler.shape - gain) / theta[j]
         theta[j] = cir_step(theta[j], shape, rate, h, rng)
 
 
 @relaxation.register(FrozenCIR)
 def _(sampler, h):
     return max(1.0, 2.0 / (sampler.rate * h))
+
+
+@stable_step.register(FrozenCIR)
+def _(sampler):
+    return math.inf
 
 
 @preconditioner_of.register(FrozenCIR)
