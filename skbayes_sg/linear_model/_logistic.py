@@ -76,6 +76,7 @@ class SGMCMCLogisticRegression(ClassesMixin, ClassifierMixin, BaseGLM):
         schedule="constant",
         temperature=1.0,
         noise_correction=False,
+        prior="normal",
         prior_variance=10.0,
         intercept_variance="auto",
         fit_intercept=True,
@@ -100,6 +101,7 @@ class SGMCMCLogisticRegression(ClassesMixin, ClassifierMixin, BaseGLM):
         self.schedule = schedule
         self.temperature = temperature
         self.noise_correction = noise_correction
+        self.prior = prior
         self.prior_variance = prior_variance
         self.intercept_variance = intercept_variance
         self.fit_intercept = fit_intercept

@@ -55,6 +55,7 @@ class BaseRegressor(RegressorMixin, BaseGLM):
         schedule="constant",
         temperature=1.0,
         noise_correction=False,
+        prior="normal",
         prior_variance=10.0,
         intercept_variance="auto",
         fit_intercept=True,
@@ -78,6 +79,7 @@ class BaseRegressor(RegressorMixin, BaseGLM):
         self.schedule = schedule
         self.temperature = temperature
         self.noise_correction = noise_correction
+        self.prior = prior
         self.prior_variance = prior_variance
         self.intercept_variance = intercept_variance
         self.fit_intercept = fit_intercept
