@@ -7,16 +7,20 @@ from skbayes_sg.base._sampling import BaseSGMCMC, likelihood_weights
 from skbayes_sg.base._streaming import StreamingMixin
 from skbayes_sg.inference.predictors import normal_points, predictor_moments
 from skbayes_sg.kernels.models import GLM
+from skbayes_sg.kernels.models.glm_bounds import bounded_glm
 from skbayes_sg.kernels.models.glm_priors import ShrunkGLM
 from skbayes_sg.kernels.models.glm_units import Units
 from skbayes_sg.kernels.priors import Given, Horseshoe, Laplace, Mixture, Normal
+from skbayes_sg.kernels.protocol.model import n_parameters
 from skbayes_sg.utils._design import design_rows, far_centers, validate_data
 from skbayes_sg.utils._validation import (
     check_auto,
     check_bool,
+    check_bounds,
     check_number,
     check_option,
     check_variances,
+    shown,
 )
 
 DRAWS_AT_ONCE = 256  # draws whose predictions are held in memory together
@@ -53,6 +57,11 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
     prior_variance : float, array-like of shape (n_features,) or "learn"
         Variance of the prior of each coefficient, one for all or one for each feature.
         "learn" learns one from the data: its square root has the prior half-Cauchy(1).
+    positive : bool
+        Whether no coefficient is negative.
+    bounds : pair of floats, array-like of shape (n_features, 2) or None
+        Lowest and highest value of all coefficients or of each one, infinite where
+        there is no bound. The prior is the Gaussian one within them.
     intercept_variance : float or "auto"
         Variance of the Gaussian prior of the intercept, where columns whose mean lies
         more than three standard deviations from zero are at that mean (sparse columns
@@ -85,7 +94,8 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
     """
 
     _noise_names = ()
-    intercept_variance, prior = "auto", "normal"  # of version 0.1.0, which had none
+    # Of files of version 0.1.0, which had none of these:
+    intercept_variance, prior, positive, bounds = "auto", "normal", False, None
 
     def _check_parameters(self):
         """Check all parameters; return the sampler."""
@@ -98,6 +108,8 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
                 'prior_variance="learn" is not for prior="horseshoe", which learns its '
                 "scale anyway; give the variance of its slab, 10.0 for instance"
             )
+        check_bool("positive", self.positive)
+        self._checked_bounds()
         check_auto("intercept_variance", self.intercept_variance, check_number, above=0)
         check_bool("fit_intercept", self.fit_intercept)
         return sampler
@@ -144,7 +156,7 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
         weights = likelihood_weights(weights, self.temperature, X.shape[0], factor)
         units = options.pop("units", Units())._replace(center=center)
         kind, prior = self._prior_of(X.shape[1], factor * X.shape[0])
-        return kind(
+        model = kind(
             likelihood=likelihood,
             rows=rows,
             y=np.ascontiguousarray(y, X.dtype).ravel(),
@@ -156,6 +168,42 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
             units=units,
             prior=prior,
         )
+        bounds = self._checked_bounds(X.shape[1])
+        return model if bounds is None else self._bounded(model, *bounds)
+
+    def _checked_bounds(self, n_features=None):
+        """Return lower and upper bounds of coefficients, (n_features,) each, or None.
+
+        Without `n_features`, the number of them is not checked.
+        """
+        if self.positive and self.bounds is not None:
+            raise ValueError(
+                "positive=True and bounds say the same; set positive=False, or "
+                "bounds=None"
+            )
+        if not self.positive and self.bounds is None:
+            return None
+        bounds = (0.0, np.inf) if self.positive else self.bounds
+        low, high = check_bounds("bounds", bounds, n_features)
+        if self.prior != "normal" or self._learns_variance:
+            raise ValueError(
+                f"bounds of coefficients are not for prior={self.prior!r} and "
+                f"prior_variance={shown(self.prior_variance)}; use "
+                'prior="normal" and a number'
+            )
+        return low, high
+
+    def _bounded(self, model, low, high):
+        """Return a model whose coefficients have bounds, given in the data's units."""
+        K, width = model.n_outputs, model.prior_precision.size // model.n_outputs
+        scale = model.units.scale if model.units.scale.size else np.ones(K)
+        bounds = []
+        for values, none in ((low, -np.inf), (high, np.inf)):
+            every = np.full((K, width), none)
+            every[:, : len(values)] = values / scale[:, None]
+            noise = np.full(n_parameters(model) - every.size, none)
+            bounds.append(np.append(every.ravel(), noise))
+        return bounded_glm(model, *bounds)
 
     @property
     def _learns_variance(self):

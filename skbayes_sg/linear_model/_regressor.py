@@ -58,6 +58,8 @@ class BaseRegressor(RegressorMixin, BaseGLM):
         prior="normal",
         prior_variance=10.0,
         intercept_variance="auto",
+        positive=False,
+        bounds=None,
         fit_intercept=True,
         sampler=None,
         storage=None,
@@ -82,6 +84,8 @@ class BaseRegressor(RegressorMixin, BaseGLM):
         self.prior = prior
         self.prior_variance = prior_variance
         self.intercept_variance = intercept_variance
+        self.positive = positive
+        self.bounds = bounds
         self.fit_intercept = fit_intercept
         self.sampler = sampler
         self.storage = storage

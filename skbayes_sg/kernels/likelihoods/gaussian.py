@@ -8,7 +8,6 @@ The log precisions t are parameters of the model: with its Jacobian, the prior's
 density is a t - b exp(t). Users read standard deviations.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +28,7 @@ from skbayes_sg.kernels.likelihoods.protocol import (
     noise_score,
     score,
 )
+from skbayes_sg.kernels.numerics.exponential import tame_exp
 
 
 class FixedGaussian(NamedTuple):
@@ -79,7 +79,7 @@ def _(likelihood, n_outputs):
 @score.register(Gaussian)
 def _(likelihood, eta, y, noise, out):
     for k in range(y.shape[0]):
-        precision = math.exp(noise[k])
+        precision = tame_exp(noise[k])
         for b in range(y.shape[1]):
             out[k, b] = precision * (y[k, b] - eta[k, b])
 
@@ -90,14 +90,14 @@ def _(likelihood, eta, y, noise, out):
         total = 0.0
         for k in range(y.shape[0]):
             error = y[k, b] - eta[k, b]
-            total += 0.5 * (noise[k] - math.exp(noise[k]) * error * error)
+            total += 0.5 * (noise[k] - tame_exp(noise[k]) * error * error)
         out[b] = total
 
 
 @curvature.register(Gaussian)
 def _(likelihood, eta, k, m, noise, out):
     for b in range(out.size):
-        out[b] = math.exp(noise[k]) if k == m else 0.0
+        out[b] = tame_exp(noise[k]) if k == m else 0.0
 
 
 @curvature_slope.register(Gaussian)
@@ -107,7 +107,7 @@ def _(likelihood, eta, k, m, n, noise, out):
 
 @curvature_factor.register(Gaussian)
 def _(likelihood, eta, k, noise, out):
-    root = math.exp(0.5 * noise[k])
+    root = tame_exp(0.5 * noise[k])
     for m in range(out.shape[0]):
         for b in range(out.shape[1]):
             out[m, b] = root if m == k else 0.0
@@ -116,7 +116,7 @@ def _(likelihood, eta, k, noise, out):
 @add_noise_score.register(Gaussian)
 def _(likelihood, eta, y, noise, scale, out):
     for k in range(y.shape[0]):
-        precision = math.exp(noise[k])
+        precision = tame_exp(noise[k])
         for b in range(y.shape[1]):
             error = y[k, b] - eta[k, b]
             out[k] += scale[b] * 0.5 * (1.0 - precision * error * error)
@@ -125,7 +125,7 @@ def _(likelihood, eta, y, noise, scale, out):
 @noise_score.register(Gaussian)
 def _(likelihood, eta, y, noise, out):
     for k in range(y.shape[0]):
-        precision = math.exp(noise[k])
+        precision = tame_exp(noise[k])
         for b in range(y.shape[1]):
             error = y[k, b] - eta[k, b]
             out[k, b] = 0.5 * (1.0 - precision * error * error)
@@ -134,7 +134,7 @@ def _(likelihood, eta, y, noise, out):
 @natural_noise.register(Gaussian)
 def _(likelihood, noise, scale, out):
     for k in range(noise.size):
-        out[k] = math.exp(-0.5 * noise[k]) * (scale[k] if scale.size > 0 else 1.0)
+        out[k] = tame_exp(-0.5 * noise[k]) * (scale[k] if scale.size > 0 else 1.0)
 
 
 @noise_of_natural.register(Gaussian)
@@ -150,18 +150,18 @@ def _(likelihood):
 @add_noise_prior_gradient.register(Gaussian)
 def _(likelihood, noise, out):
     for j in range(noise.size):
-        out[j] += likelihood.shape - likelihood.rate * math.exp(noise[j])
+        out[j] += likelihood.shape - likelihood.rate * tame_exp(noise[j])
 
 
 @noise_log_prior.register(Gaussian)
 def _(likelihood, noise):
     total = 0.0
     for j in range(noise.size):
-        total += likelihood.shape * noise[j] - likelihood.rate * math.exp(noise[j])
+        total += likelihood.shape * noise[j] - likelihood.rate * tame_exp(noise[j])
     return total
 
 
 @add_noise_prior_curvature.register(Gaussian)
 def _(likelihood, noise, out):
     for j in range(noise.size):
-        out[j] += likelihood.rate * math.exp(noise[j])
+        out[j] += likelihood.rate * tame_exp(noise[j])

@@ -1,6 +1,7 @@
 """Models: log-likelihood, prior and their derivatives."""
 
 import skbayes_sg.kernels.models.fisher  # noqa: F401  metrics
+import skbayes_sg.kernels.models.glm_bounds  # noqa: F401  registers
 import skbayes_sg.kernels.models.glm_draws  # noqa: F401  registers operations of GLM
 import skbayes_sg.kernels.models.glm_passes  # noqa: F401  registers operations of GLM
 import skbayes_sg.kernels.models.glm_priors  # noqa: F401  registers operations of GLM

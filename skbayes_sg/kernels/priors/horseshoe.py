@@ -4,7 +4,7 @@ With x = z^2 / 2 and E1 the exponential integral,
 
     p(z) ~ e^x E1(x),    p(precision | z) ~ exp(-x precision) / (1 + precision)
 
-The density is infinite at zero, where most coefficients are, and its tails are Cauchy's.
+The density is infinite at zero, where most coefficients are; its tails are Cauchy's.
 """
 
 import math
