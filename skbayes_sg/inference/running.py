@@ -41,6 +41,7 @@ class Chain(NamedTuple):
     memory: NamedTuple
     noise: NamedTuple  # GradientNoise
     sums: NamedTuple  # Sums, of draws that are not kept
+    coordinates: object = None  # NamedTuple, where they are the chain's own
 
 
 class ChainResult(NamedTuple):
@@ -133,7 +134,10 @@ def _new_chain(plan, position, seed):
     )
     state = init_state(plan.sampler, position, rng)
     sums = init_sums(n_recorded(plan.model), plan.keep, parameter_dtype(plan.model))
-    return Chain(rng, state, target.work, target.memory, target.noise, sums), target
+    own = None if target.coordinates is plan.coordinates else target.coordinates
+    return Chain(
+        rng, state, target.work, target.memory, target.noise, sums, own
+    ), target
 
 
 def _run_from(t, plan, c, chain, target, draws, control, bar):

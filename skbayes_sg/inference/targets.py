@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skbayes_sg.kernels.protocol.coordinates import of_one_chain
 from skbayes_sg.kernels.protocol.gradient import init_memory
 from skbayes_sg.kernels.protocol.model import init_work, n_parameters, parameter_dtype
 from skbayes_sg.kernels.protocol.target import (
@@ -30,7 +31,7 @@ def make_target(
         work=work,
         gradient=gradient,
         memory=memory,
-        coordinates=coordinates,
+        coordinates=of_one_chain(coordinates),
         inverse_temperature=inverse_temperature,
         theta=zeros[2],
         g=zeros[3],

@@ -7,18 +7,26 @@ from skbayes_sg.base._sampling import BaseSGMCMC, likelihood_weights
 from skbayes_sg.base._streaming import StreamingMixin
 from skbayes_sg.inference.predictors import normal_points, predictor_moments
 from skbayes_sg.kernels.models import GLM
+from skbayes_sg.kernels.models.glm_bounds import bounded_glm
+from skbayes_sg.kernels.models.glm_priors import ShrunkGLM
 from skbayes_sg.kernels.models.glm_units import Units
+from skbayes_sg.kernels.priors import Given, Horseshoe, Laplace, Mixture, Normal
+from skbayes_sg.kernels.protocol.model import n_parameters
 from skbayes_sg.utils._design import design_rows, far_centers, with_valid_indices
 from skbayes_sg.utils._validation import (
     check_auto,
     check_bool,
+    check_bounds,
     check_number,
+    check_option,
     check_variances,
+    shown,
 )
 
 DRAWS_AT_ONCE = 256  # draws whose predictions are held in memory together
 ROWS_AT_ONCE = 8192  # rows of them, where only their average is wanted
 WIDE = 100.0  # automatic variance of intercepts
+LAWS = {"normal": Normal, "laplace": Laplace, "horseshoe": Horseshoe}
 
 
 class BaseGLM(StreamingMixin, BaseSGMCMC):
@@ -41,9 +49,19 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
     preconditioner : {"auto", "dense", "diagonal", "none"}
         Coordinates of the sampler, from the Hessian at the mode; "auto" is dense up to
         1,024 parameters, diagonal beyond.
-    prior_variance : float or array-like of shape (n_features,)
-        Variance of the Gaussian prior of each coefficient, one for all or one for each
-        feature.
+    prior : {"normal", "laplace", "horseshoe"}
+        Law of the coefficients. "laplace" has heavier tails and a peak at zero. Under
+        "horseshoe" most coefficients are all but zero and some are as large as they
+        like, up to the slab N(0, `prior_variance`); how many, it learns from the data,
+        with the prior half-Cauchy(1 / sqrt(n_samples)) of its scale.
+    prior_variance : float, array-like of shape (n_features,) or "learn"
+        Variance of the prior of each coefficient, one for all or one for each feature.
+        "learn" learns one from the data: its square root has the prior half-Cauchy(1).
+    positive : bool
+        Whether no coefficient is negative.
+    bounds : pair of floats, array-like of shape (n_features, 2) or None
+        Lowest and highest value of all coefficients or of each one, infinite where
+        there is no bound. The prior is the Gaussian one within them.
     intercept_variance : float or "auto"
         Variance of the Gaussian prior of the intercept, where columns whose mean lies
         more than three standard deviations from zero are at that mean (sparse columns
@@ -55,8 +73,9 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
     Attributes
     ----------
     samples_ : ndarray of shape (n_chains, n_draws, dim)
-        Posterior draws. For each output, coefficients then intercept; at the end the
-        parameters of the likelihood, if it has any.
+        Posterior draws. For each output, coefficients then intercept; then the
+        parameters of the likelihood, if it has any, and the scale of the prior, if it
+        is learned.
     moments_ : Moments
         With ``keep="moments"`` or "variances", in place of `samples_`: ``mean`` and
         ``covariance`` of each chain's draws.
@@ -67,17 +86,30 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
     mode_ : ndarray of shape (n_parameters,)
         The posterior mode, in the coordinates in which the chains move: of centered
         columns and standardized targets.
+    prior_scale_, prior_scale_std_ : float or ndarray of shape (n_outputs,)
+        Where it is learned, posterior mean and standard deviation of the scale of the
+        prior: the coefficients' standard deviation, or the global scale of a horseshoe.
     n_samples_seen_ : int
         Rows of `fit`, or of all calls of `partial_fit`.
     """
 
     _noise_names = ()
-    intercept_variance = "auto"  # of files of version 0.1.0, which had none
+    # Of files of version 0.1.0, which had none of these:
+    intercept_variance, prior, positive, bounds = "auto", "normal", False, None
 
     def _check_parameters(self):
         """Check all parameters; return the sampler."""
         sampler = self._check_sampling()
-        check_variances("prior_variance", self.prior_variance, None)
+        check_option("prior", self.prior, LAWS)
+        if not self._learns_variance:
+            check_variances("prior_variance", self.prior_variance, None)
+        elif self.prior == "horseshoe":
+            raise ValueError(
+                'prior_variance="learn" is not for prior="horseshoe", which learns its '
+                "scale anyway; give the variance of its slab, 10.0 for instance"
+            )
+        check_bool("positive", self.positive)
+        self._checked_bounds()
         check_auto("intercept_variance", self.intercept_variance, check_number, above=0)
         check_bool("fit_intercept", self.fit_intercept)
         return sampler
@@ -119,7 +151,7 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
         rows, center = design_rows(X), self._center
         if center.size:
             rows = (rows - center).astype(X.dtype, copy=False)
-        variances = check_variances("prior_variance", self.prior_variance, X.shape[1])
+        variances = self._given_variances(X.shape[1])
         if self.fit_intercept:
             width = self.intercept_variance
             if width == "auto":
@@ -127,7 +159,8 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
             variances = np.append(variances, width)
         weights = likelihood_weights(weights, self.temperature, X.shape[0], factor)
         units = options.pop("units", Units())._replace(center=center)
-        return GLM(
+        kind, prior = self._prior_of(X.shape[1], factor * X.shape[0])
+        model = kind(
             likelihood=likelihood,
             rows=rows,
             y=np.ascontiguousarray(y, X.dtype).ravel(),
@@ -137,7 +170,72 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
             n_outputs=n_outputs,
             offsets=options.pop("offsets", np.empty(0)).astype(X.dtype),
             units=units,
+            prior=prior,
         )
+        bounds = self._checked_bounds(X.shape[1])
+        return model if bounds is None else self._bounded(model, *bounds)
+
+    def _checked_bounds(self, n_features=None):
+        """Return lower and upper bounds of coefficients, (n_features,) each, or None.
+
+        Without `n_features`, the number of them is not checked.
+        """
+        if self.positive and self.bounds is not None:
+            raise ValueError(
+                "positive=True and bounds say the same; set positive=False, or "
+                "bounds=None"
+            )
+        if not self.positive and self.bounds is None:
+            return None
+        bounds = (0.0, np.inf) if self.positive else self.bounds
+        low, high = check_bounds("bounds", bounds, n_features)
+        if self.prior != "normal" or self._learns_variance:
+            raise ValueError(
+                f"bounds of coefficients are not for prior={self.prior!r} and "
+                f"prior_variance={shown(self.prior_variance)}; use "
+                'prior="normal" and a number'
+            )
+        return low, high
+
+    def _bounded(self, model, low, high):
+        """Return a model whose coefficients have bounds, given in the data's units."""
+        K, width = model.n_outputs, model.prior_precision.size // model.n_outputs
+        scale = model.units.scale if model.units.scale.size else np.ones(K)
+        bounds = []
+        for values, none in ((low, -np.inf), (high, np.inf)):
+            every = np.full((K, width), none)
+            every[:, : len(values)] = values / scale[:, None]
+            noise = np.full(n_parameters(model) - every.size, none)
+            bounds.append(np.append(every.ravel(), noise))
+        return bounded_glm(model, *bounds)
+
+    @property
+    def _learns_variance(self):
+        value = self.prior_variance
+        return isinstance(value, str) and value == "learn"
+
+    @property
+    def _learns_scale(self):
+        return self.prior == "horseshoe" or self._learns_variance
+
+    def _given_variances(self, n_features):
+        """Return variances of the Gaussian part of the prior, (n_features,)."""
+        if self._learns_variance or self.prior == "laplace":
+            return np.full(n_features, np.inf)
+        return check_variances("prior_variance", self.prior_variance, n_features)
+
+    def _prior_of(self, n_features, n_samples):
+        """Return the class of the model and the prior of its coefficients."""
+        if self.prior == "normal" and not self._learns_scale:
+            return GLM, Given()
+        unit, width = np.ones(n_features), 1.0
+        if self.prior == "horseshoe":  # half of the coefficients are large, a priori
+            width = 1.0 / np.sqrt(n_samples)
+        elif not self._learns_scale:
+            variance = self.prior_variance
+            unit = np.sqrt(check_variances("prior_variance", variance, n_features))
+            width = 0.0
+        return ShrunkGLM, Mixture(LAWS[self.prior](), unit, width)
 
     def _set_moments(self, n_outputs, shape=None):
         """Set means and standard deviations, in the `shape` of outputs, (K,) or ()."""
@@ -161,6 +259,9 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
         shape = (n_outputs,) if shape is None else shape
         for suffix, values in (("_", mean), ("_std_", sd)):
             coef, intercept, noise = self._split(values, n_outputs)
+            if self._learns_scale:
+                scale = values[-n_outputs:].reshape(shape)[()]
+                setattr(self, f"prior_scale{suffix}", scale)
             setattr(self, f"coef{suffix}", coef.reshape(*shape, -1))
             # A number of a single output, not an array without axes.
             setattr(self, f"intercept{suffix}", intercept.reshape(shape)[()])
@@ -184,7 +285,8 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
         theta = draws[..., :end].reshape(*draws.shape[:-1], K, -1)
         zeros = np.zeros_like(theta[..., 0])
         intercept = theta[..., p] if self.fit_intercept else zeros
-        return theta[..., :p], intercept, draws[..., end:]
+        stop = draws.shape[-1] - (K if self._learns_scale else 0)
+        return theta[..., :p], intercept, draws[..., end:stop]
 
     def _output_names(self):
         """Return a name for each output; a single one needs none."""
@@ -195,12 +297,13 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
         names = list(getattr(self, "feature_names_in_", features))
         if self.fit_intercept:
             names.append("intercept")
+        others = [*self._noise_names, *(["prior_scale"] if self._learns_scale else [])]
         if self._n_outputs == 1:
-            return [*names, *self._noise_names]
+            return [*names, *others]
         outputs = self._output_names()
         return [
             *(f"{name} ({output})" for output in outputs for name in names),
-            *(f"{name} ({output})" for name in self._noise_names for output in outputs),
+            *(f"{name} ({output})" for name in others for output in outputs),
         ]
 
     def _predictors(self, X, draws=None):

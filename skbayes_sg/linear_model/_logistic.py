@@ -76,8 +76,11 @@ class SGMCMCLogisticRegression(ClassesMixin, ClassifierMixin, BaseGLM):
         schedule="constant",
         temperature=1.0,
         noise_correction=False,
+        prior="normal",
         prior_variance=10.0,
         intercept_variance="auto",
+        positive=False,
+        bounds=None,
         fit_intercept=True,
         class_weight=None,
         sampler=None,
@@ -100,8 +103,11 @@ class SGMCMCLogisticRegression(ClassesMixin, ClassifierMixin, BaseGLM):
         self.schedule = schedule
         self.temperature = temperature
         self.noise_correction = noise_correction
+        self.prior = prior
         self.prior_variance = prior_variance
         self.intercept_variance = intercept_variance
+        self.positive = positive
+        self.bounds = bounds
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.sampler = sampler
@@ -139,7 +145,7 @@ class SGMCMCLogisticRegression(ClassesMixin, ClassifierMixin, BaseGLM):
             model = self._build(X, y, classes, sample_weight, first=True)
             fit = self._sample_posterior(model, sampler)
             self.n_samples_seen_, self.classes_ = len(y), classes
-            self._set_moments(model.n_outputs)
+            self._set_moments(_n_outputs(classes))
         return self._finished(fit)
 
     @available_if(takes_batches)
@@ -187,18 +193,17 @@ class SGMCMCLogisticRegression(ClassesMixin, ClassifierMixin, BaseGLM):
             )
             self._sample_batch(model, sampler, total)
             self.n_samples_seen_, self.classes_ = seen, classes
-            self._set_moments(model.n_outputs)
+            self._set_moments(_n_outputs(classes))
         return self
 
     def _build(self, X, y, classes, sample_weight, **options):
         """Return the model of validated data."""
-        binary = len(classes) == 2
         return self._model_of(
-            Bernoulli() if binary else Categorical(),
+            Bernoulli() if len(classes) == 2 else Categorical(),
             X,
             np.searchsorted(classes, y),
             class_weights(self.class_weight, sample_weight, y),
-            1 if binary else len(classes),
+            _n_outputs(classes),
             **options,
         )
 
@@ -336,6 +341,10 @@ class SGMCMCLogisticRegression(ClassesMixin, ClassifierMixin, BaseGLM):
             tails = 0.5 * (1 - level), 0.5 * (1 + level)
             parts.append(np.moveaxis(np.quantile(every, tails, axis=0), 0, -1))
         return np.concatenate(parts)
+
+
+def _n_outputs(classes):
+    return 1 if len(classes) == 2 else len(classes)
 
 
 class SGLDLogisticRegression(SGMCMCLogisticRegression):

@@ -55,8 +55,11 @@ class BaseRegressor(RegressorMixin, BaseGLM):
         schedule="constant",
         temperature=1.0,
         noise_correction=False,
+        prior="normal",
         prior_variance=10.0,
         intercept_variance="auto",
+        positive=False,
+        bounds=None,
         fit_intercept=True,
         sampler=None,
         storage=None,
@@ -78,8 +81,11 @@ class BaseRegressor(RegressorMixin, BaseGLM):
         self.schedule = schedule
         self.temperature = temperature
         self.noise_correction = noise_correction
+        self.prior = prior
         self.prior_variance = prior_variance
         self.intercept_variance = intercept_variance
+        self.positive = positive
+        self.bounds = bounds
         self.fit_intercept = fit_intercept
         self.sampler = sampler
         self.storage = storage

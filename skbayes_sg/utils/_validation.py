@@ -63,6 +63,33 @@ def check_variances(name, value, n_features):
     return values
 
 
+def check_bounds(name, value, n_features):
+    """Return lower and upper bounds, (n_features,) each, from a pair or one for each.
+
+    Without `n_features`, the number of them is not checked.
+    """
+    remedy = "give a pair (low, high), or an array of shape (n_features, 2)"
+    try:
+        values = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}={value!r} is not allowed; {remedy}") from None
+    if values.shape == (2,):
+        values = np.tile(values, (n_features or 1, 1))
+    if values.ndim != 2 or values.shape[1] != 2:
+        raise ValueError(f"{name} has shape {values.shape}; {remedy}")
+    if n_features is not None and len(values) != n_features:
+        raise ValueError(
+            f"{name} has shape {values.shape}, but X has {n_features} features; "
+            f"{remedy}"
+        )
+    low, high = values.T
+    if not (low < high).all():  # nor NaN
+        raise ValueError(
+            f"{name}={values.tolist()} is not allowed; low must be less than high"
+        )
+    return low.copy(), high.copy()
+
+
 def check_integer(name, value, at_least):
     """Return `value` if it is an integer of at least `at_least`."""
     return check_number(name, value, kind=numbers.Integral, at_least=at_least)

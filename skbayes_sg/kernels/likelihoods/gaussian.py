@@ -8,7 +8,6 @@ The log precisions t are parameters of the model, by the map of `log_gamma`. Use
 standard deviations.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +33,7 @@ from skbayes_sg.kernels.likelihoods.protocol import (
     noise_score,
     score,
 )
+from skbayes_sg.kernels.numerics.exponential import tame_exp
 
 
 class FixedGaussian(NamedTuple):
@@ -84,7 +84,7 @@ def _(likelihood, n_outputs):
 @score.register(Gaussian)
 def _(likelihood, eta, y, noise, out):
     for k in range(y.shape[0]):
-        precision = math.exp(noise[k])
+        precision = tame_exp(noise[k])
         for b in range(y.shape[1]):
             out[k, b] = precision * (y[k, b] - eta[k, b])
 
@@ -95,14 +95,14 @@ def _(likelihood, eta, y, noise, out):
         total = 0.0
         for k in range(y.shape[0]):
             error = y[k, b] - eta[k, b]
-            total += 0.5 * (noise[k] - math.exp(noise[k]) * error * error)
+            total += 0.5 * (noise[k] - tame_exp(noise[k]) * error * error)
         out[b] = total
 
 
 @curvature.register(Gaussian)
 def _(likelihood, eta, k, m, noise, out):
     for b in range(out.size):
-        out[b] = math.exp(noise[k]) if k == m else 0.0
+        out[b] = tame_exp(noise[k]) if k == m else 0.0
 
 
 @curvature_slope.register(Gaussian)
@@ -112,7 +112,7 @@ def _(likelihood, eta, k, m, n, noise, out):
 
 @curvature_factor.register(Gaussian)
 def _(likelihood, eta, k, noise, out):
-    root = math.exp(0.5 * noise[k])
+    root = tame_exp(0.5 * noise[k])
     for m in range(out.shape[0]):
         for b in range(out.shape[1]):
             out[m, b] = root if m == k else 0.0
@@ -121,7 +121,7 @@ def _(likelihood, eta, k, noise, out):
 @add_noise_score.register(Gaussian)
 def _(likelihood, eta, y, noise, scale, out):
     for k in range(y.shape[0]):
-        precision = math.exp(noise[k])
+        precision = tame_exp(noise[k])
         for b in range(y.shape[1]):
             error = y[k, b] - eta[k, b]
             out[k] += scale[b] * 0.5 * (1.0 - precision * error * error)
@@ -130,7 +130,7 @@ def _(likelihood, eta, y, noise, scale, out):
 @noise_score.register(Gaussian)
 def _(likelihood, eta, y, noise, out):
     for k in range(y.shape[0]):
-        precision = math.exp(noise[k])
+        precision = tame_exp(noise[k])
         for b in range(y.shape[1]):
             error = y[k, b] - eta[k, b]
             out[k, b] = 0.5 * (1.0 - precision * error * error)
@@ -139,7 +139,7 @@ def _(likelihood, eta, y, noise, out):
 @natural_noise.register(Gaussian)
 def _(likelihood, noise, scale, out):
     for k in range(noise.size):
-        out[k] = math.exp(-0.5 * noise[k]) * (scale[k] if scale.size > 0 else 1.0)
+        out[k] = tame_exp(-0.5 * noise[k]) * (scale[k] if scale.size > 0 else 1.0)
 
 
 @noise_of_natural.register(Gaussian)

@@ -32,6 +32,7 @@ from skbayes_sg.kernels.likelihoods.protocol import (
     noise_score,
     score,
 )
+from skbayes_sg.kernels.numerics.exponential import tame_exp
 from skbayes_sg.kernels.numerics.gamma import digamma, log_rising
 
 
@@ -46,7 +47,7 @@ def _(likelihood, n_outputs):
 
 @log_density.register(NegativeBinomial)
 def _(likelihood, eta, y, noise, out):
-    r = math.exp(-noise[0])
+    r = tame_exp(-noise[0])
     for b in range(y.shape[1]):
         count, z = y[0, b], eta[0, b]
         spread = math.log1p(math.exp(z) / r)
@@ -55,7 +56,7 @@ def _(likelihood, eta, y, noise, out):
 
 @score.register(NegativeBinomial)
 def _(likelihood, eta, y, noise, out):
-    alpha = math.exp(noise[0])
+    alpha = tame_exp(noise[0])
     for b in range(y.shape[1]):
         mu = math.exp(eta[0, b])
         out[0, b] = (y[0, b] - mu) / (1.0 + alpha * mu)
@@ -63,7 +64,7 @@ def _(likelihood, eta, y, noise, out):
 
 @noise_score.register(NegativeBinomial)
 def _(likelihood, eta, y, noise, out):
-    r = math.exp(-noise[0])
+    r = tame_exp(-noise[0])
     for b in range(y.shape[1]):
         count, mu = y[0, b], math.exp(eta[0, b])
         slope = digamma(r + count) - digamma(r) - math.log1p(mu / r)
@@ -72,7 +73,7 @@ def _(likelihood, eta, y, noise, out):
 
 @curvature.register(NegativeBinomial)
 def _(likelihood, eta, k, m, noise, out):
-    alpha = math.exp(noise[0])
+    alpha = tame_exp(noise[0])
     for b in range(out.size):
         mu = math.exp(eta[0, b])
         out[b] = mu / (1.0 + alpha * mu)
@@ -80,7 +81,7 @@ def _(likelihood, eta, k, m, noise, out):
 
 @curvature_slope.register(NegativeBinomial)
 def _(likelihood, eta, k, m, n, noise, out):
-    alpha = math.exp(noise[0])
+    alpha = tame_exp(noise[0])
     for b in range(out.size):
         mu = math.exp(eta[0, b])
         out[b] = mu / (1.0 + alpha * mu) ** 2
@@ -88,7 +89,7 @@ def _(likelihood, eta, k, m, n, noise, out):
 
 @natural_noise.register(NegativeBinomial)
 def _(likelihood, noise, scale, out):
-    out[0] = math.exp(noise[0])
+    out[0] = tame_exp(noise[0])
 
 
 @noise_of_natural.register(NegativeBinomial)

@@ -34,6 +34,7 @@ from skbayes_sg.kernels.likelihoods.protocol import (
     noise_score,
     score,
 )
+from skbayes_sg.kernels.numerics.exponential import tame_exp
 from skbayes_sg.kernels.numerics.gamma import digamma
 
 VAGUE = 1e-3  # a
@@ -49,7 +50,7 @@ class StudentT(NamedTuple):
 @helper
 def degrees(likelihood, noise):
     """Return nu."""
-    return likelihood.df if likelihood.df > 0.0 else 2.0 + math.exp(noise[1])
+    return likelihood.df if likelihood.df > 0.0 else 2.0 + tame_exp(noise[1])
 
 
 @n_noise.register(StudentT)
@@ -59,7 +60,7 @@ def _(likelihood, n_outputs):
 
 @log_density.register(StudentT)
 def _(likelihood, eta, y, noise, out):
-    nu, tau = degrees(likelihood, noise), math.exp(noise[0])
+    nu, tau = degrees(likelihood, noise), tame_exp(noise[0])
     constant = math.lgamma(0.5 * (nu + 1.0)) - math.lgamma(0.5 * nu)
     constant += 0.5 * (noise[0] - math.log(nu))
     for b in range(y.shape[1]):
@@ -69,7 +70,7 @@ def _(likelihood, eta, y, noise, out):
 
 @score.register(StudentT)
 def _(likelihood, eta, y, noise, out):
-    nu, tau = degrees(likelihood, noise), math.exp(noise[0])
+    nu, tau = degrees(likelihood, noise), tame_exp(noise[0])
     for b in range(y.shape[1]):
         error = y[0, b] - eta[0, b]
         out[0, b] = (nu + 1.0) * tau * error / (nu + tau * error * error)
@@ -77,7 +78,7 @@ def _(likelihood, eta, y, noise, out):
 
 @noise_score.register(StudentT)
 def _(likelihood, eta, y, noise, out):
-    nu, tau = degrees(likelihood, noise), math.exp(noise[0])
+    nu, tau = degrees(likelihood, noise), tame_exp(noise[0])
     constant = digamma(0.5 * (nu + 1.0)) - digamma(0.5 * nu) - 1.0 / nu
     for b in range(y.shape[1]):
         error = y[0, b] - eta[0, b]
@@ -91,7 +92,7 @@ def _(likelihood, eta, y, noise, out):
 
 @curvature.register(StudentT)
 def _(likelihood, eta, k, m, noise, out):
-    nu, tau = degrees(likelihood, noise), math.exp(noise[0])
+    nu, tau = degrees(likelihood, noise), tame_exp(noise[0])
     for b in range(out.size):
         out[b] = tau * (nu + 1.0) / (nu + 3.0)
 
@@ -103,9 +104,9 @@ def _(likelihood, eta, k, m, n, noise, out):
 
 @natural_noise.register(StudentT)
 def _(likelihood, noise, scale, out):
-    out[0] = math.exp(-0.5 * noise[0]) * (scale[0] if scale.size > 0 else 1.0)
+    out[0] = tame_exp(-0.5 * noise[0]) * (scale[0] if scale.size > 0 else 1.0)
     if noise.size > 1:
-        out[1] = 2.0 + math.exp(noise[1])
+        out[1] = 2.0 + tame_exp(noise[1])
 
 
 @noise_of_natural.register(StudentT)

@@ -1,6 +1,7 @@
 """Maps of free numbers to constrained parameters, for `models.Transformed`."""
 
 from skbayes_sg.kernels.maps.additive_log_ratio import AdditiveLogRatio
+from skbayes_sg.kernels.maps.bounds import Bounds
 from skbayes_sg.kernels.maps.cholesky_covariance import CholeskyCovariance
 from skbayes_sg.kernels.maps.correlation import Correlation
 from skbayes_sg.kernels.maps.exp import Exp
@@ -15,6 +16,7 @@ from skbayes_sg.kernels.maps.tanh import Tanh
 
 __all__ = [
     "AdditiveLogRatio",
+    "Bounds",
     "CholeskyCovariance",
     "Correlation",
     "Exp",

@@ -1,8 +1,10 @@
 """Models: log-likelihood, prior and their derivatives."""
 
 import skbayes_sg.kernels.models.fisher  # noqa: F401  metrics
+import skbayes_sg.kernels.models.glm_bounds  # noqa: F401  registers
 import skbayes_sg.kernels.models.glm_draws  # noqa: F401  registers operations of GLM
 import skbayes_sg.kernels.models.glm_passes  # noqa: F401  registers operations of GLM
+import skbayes_sg.kernels.models.glm_priors  # noqa: F401  registers operations of GLM
 import skbayes_sg.kernels.models.glm_rows  # noqa: F401  registers operations of GLM
 import skbayes_sg.kernels.models.lda_hyperparameters  # noqa: F401  of LDA
 import skbayes_sg.kernels.models.lda_topics  # noqa: F401  registers operations of LDA

@@ -1,4 +1,4 @@
-"""Regression models with linear predictors and a Gaussian prior.
+"""Regression models with linear predictors, and a Gaussian prior or a mixture of such.
 
     eta_ik = x_i . B_k + a_k + offset_i,    y_i ~ f(. | eta_i, noise)
     B_kj, a_k ~ N(0, 1 / precision_kj),     noise ~ the likelihood's own prior
@@ -55,6 +55,7 @@ from skbayes_sg.kernels.likelihoods.protocol import (
 )
 from skbayes_sg.kernels.models.glm_units import Units
 from skbayes_sg.kernels.numerics.vectors import add_number, total
+from skbayes_sg.kernels.priors.mixture import Given
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
     add_prior_gradient,
@@ -85,15 +86,18 @@ class GLM(NamedTuple):
     n_outputs: int  # K
     offsets: np.ndarray = np.empty(0)  # (N,), or (0,) when all are 0
     units: Units = Units()  # of recorded draws
+    prior: NamedTuple = Given()  # of coefficients, beside `prior_precision`
 
 
 class GLMWork(NamedTuple):
-    """Buffers of one chunk of rows."""
+    """Buffers of one chunk of rows, and what is random of the prior."""
 
     eta: np.ndarray  # (K, CHUNK)
     r: np.ndarray  # (K + q, CHUNK)
     y: np.ndarray  # (m, CHUNK)
     taken: np.ndarray  # (CHUNK,) values of single rows
+    precision: np.ndarray  # (d,) that a random prior adds, else (0,)
+    scale: np.ndarray  # (K,) that it has learned, else (0,)
 
 
 @n_parameters.register(GLM)
@@ -126,7 +130,8 @@ def _(model):
 def _(model):
     counts = model.n_outputs, n_scores(model), n_targets(model)
     shapes = [(count, CHUNK) for count in counts]
-    return GLMWork(*(np.empty(shape, model.y.dtype) for shape in (*shapes, CHUNK)))
+    buffers = (np.empty(shape, model.y.dtype) for shape in (*shapes, CHUNK))
+    return GLMWork(*buffers, np.empty(0), np.empty(0))
 
 
 @rows_per_term.register(GLM)
@@ -219,6 +224,8 @@ def _(model, work, theta, out):
     end = model.prior_precision.size
     for j in range(end):
         out[j] -= model.prior_precision[j] * theta[j]
+    for j in range(work.precision.size):
+        out[j] -= work.precision[j] * theta[j]
     add_noise_prior_gradient(model.likelihood, theta[end:], out[end:])
 
 
@@ -227,6 +234,8 @@ def _(model, work, theta):
     total, end = 0.0, model.prior_precision.size
     for j in range(end):
         total -= 0.5 * model.prior_precision[j] * theta[j] * theta[j]
+    for j in range(work.precision.size):
+        total -= 0.5 * work.precision[j] * theta[j] * theta[j]
     return total + noise_log_prior(model.likelihood, theta[end:])
 
 
@@ -235,6 +244,8 @@ def _(model, work, theta, out):
     end = model.prior_precision.size
     for j in range(end):
         out[j] += model.prior_precision[j]
+    for j in range(work.precision.size):
+        out[j] += work.precision[j]
     add_noise_prior_curvature(model.likelihood, theta[end:], out[end:])
 
 

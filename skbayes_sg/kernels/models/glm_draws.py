@@ -5,7 +5,13 @@ import numpy as np
 from skbayes_sg.kernels.data.rows import shape_rows
 from skbayes_sg.kernels.likelihoods.protocol import natural_noise, noise_of_natural
 from skbayes_sg.kernels.models.glm import GLM, n_coefficients, n_scores
-from skbayes_sg.kernels.protocol.model import parameter_dtype, record, theta_of
+from skbayes_sg.kernels.priors.protocol import n_scales
+from skbayes_sg.kernels.protocol.model import (
+    n_parameters,
+    parameter_dtype,
+    record,
+    theta_of,
+)
 
 
 @record.register(GLM)
@@ -26,11 +32,15 @@ def _(model, work, theta, out):
             there[p] -= moved
     if n_scores(model) > model.n_outputs:
         natural_noise(model.likelihood, theta[end:], units.scale, out[end:])
+    for k in range(n_scales(model.prior, model.n_outputs)):
+        unit = units.scale[k] if units.scale.size > 0 else 1.0
+        out[theta.size + k] = unit * work.scale[k]
 
 
 @theta_of.register(GLM)
 def _(model, draw):
-    end, units, theta = n_coefficients(model), model.units, draw.astype(np.float64)
+    end, units = n_coefficients(model), model.units
+    theta = draw[: n_parameters(model)].astype(np.float64)
     coef = theta[:end].reshape(model.n_outputs, -1)
     if units.center.size:
         coef[:, -1] += coef[:, : units.center.size] @ units.center

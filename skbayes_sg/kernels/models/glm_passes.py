@@ -62,6 +62,8 @@ def _(model, work, theta, out):
             value += terms.sum(dtype=float)
             _add_scores(model, matrix, r, g)
     theta, precision = theta.astype(float), model.prior_precision.astype(float)
+    if work.precision.size:
+        precision = precision + work.precision[:end]
     g[:end] -= precision * theta[:end]
     add_noise_prior_gradient(model.likelihood, theta[end:], g[end:])
     out[:] = g

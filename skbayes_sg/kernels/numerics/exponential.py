@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba.extending import overload
 
-from skbayes_sg.kernels.generic import OPTIONS
+from skbayes_sg.kernels.generic import OPTIONS, helper
 
 f4, f8, i4, i8 = np.float32, np.float64, np.int32, np.int64
 COEFFICIENTS = [1.0 / math.factorial(i) for i in range(13)]
@@ -50,3 +50,12 @@ def _exp64(x):
     for i in range(11, -1, -1):
         p = SERIES64[i] + r * p
     return p * i8((i8(i4(n)) + i8(1023)) << i8(52)).view(f8)
+
+
+@helper
+def tame_exp(x):
+    """Return e^x, where |x| counts as 80 at the most: finite in single precision too.
+
+    For parameters of likelihoods, at which the search for a mode may try anything.
+    """
+    return math.exp(min(max(x, -80.0), 80.0))

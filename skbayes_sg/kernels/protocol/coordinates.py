@@ -1,4 +1,4 @@
-"""Coordinates: theta = center + L position, a constant preconditioner L L'."""
+"""Coordinates: theta = center + L position, a preconditioner L L', constant mostly."""
 
 from skbayes_sg.kernels.generic import kernel_op, missing, python_op
 
@@ -22,7 +22,21 @@ def push_forward(coordinates, vector, out):
     raise NotImplementedError
 
 
+@kernel_op
+def follow(coordinates, precision, theta, position):
+    """Adapt to new precisions of the prior, (d,), and `position` to stay at theta.
+
+    Only for coordinates of one chain's own; by default they are constant.
+    """
+
+
 # Outside the loop, Python only
+@python_op
+def of_one_chain(coordinates):
+    """Return what a chain may change; the same coordinates where it changes nothing."""
+    return coordinates
+
+
 @python_op
 def pull_back_rows(coordinates, g):
     """Return L' g of each row of (n, d) `g`."""

@@ -1,0 +1,206 @@
+"""Exploration of regressions whose prior is random: horseshoe, learned scales.
+
+The first survey holds the prior where it begins. Then short runs of the chains
+themselves, in coordinates that follow the prior, find where the posterior is, and the
+information of the likelihood is averaged over their draws: under the prior that the
+data come to prefer, noise and curvature may be others than under the first.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh, eigvalsh
+
+from skbayes_sg.inference.chains import sample
+from skbayes_sg.inference.exploration.one_mode import explore
+from skbayes_sg.inference.exploration.pilot import rare_value
+from skbayes_sg.inference.exploration.request import chosen, for_diagnostics
+from skbayes_sg.inference.exploration.unimodal import (
+    automatic_lengths,
+    automatic_step,
+    gradient_noise,
+    step_limit,
+)
+from skbayes_sg.kernels.following import following
+from skbayes_sg.kernels.models.glm import n_coefficients
+from skbayes_sg.kernels.models.glm_priors import EVERY, IntegratedGLM, ShrunkGLM
+from skbayes_sg.kernels.passes import hessian, hessian_diagonal, prior_hessian_diagonal
+from skbayes_sg.kernels.protocol.model import init_work, n_rows, theta_of, thinned
+from skbayes_sg.kernels.protocol.sampler import preconditioner_of
+
+MAX_DENSE = 256  # parameters up to which a matrix is factorized every few iterations
+ROUNDS = 3  # of short runs
+PILOT_CHAINS = 2
+PILOT_DRAWS = 64
+PILOT_THIN = 8 * EVERY
+ROWS = 256  # for each parameter, from which the information is measured
+N_HESSIANS = 16
+MIN_THIN = 4 * EVERY  # iterations per draw that is kept
+
+
+class Shrunk(NamedTuple):
+    """What a survey has found, as `automatic_step` wants to know it."""
+
+    draws: np.ndarray  # (n, d) of theta
+    coordinates: NamedTuple
+    smallest: float  # curvatures of -log p in these coordinates
+    largest: float
+    curvatures: np.ndarray  # (d,)
+    steepness: float  # largest curvature at a draw, over the mean
+    noise: np.ndarray  # (d,) relative variance of gradient estimates
+
+
+@for_diagnostics.register(ShrunkGLM)
+def _(model):
+    return IntegratedGLM(model)
+
+
+@explore.register(ShrunkGLM)
+def _(model, request):
+    settings, sampler = request.settings, request.sampler
+    _check_preconditioner(request)
+    first = explore.dispatch(object)(model, request)
+    if "shrunk" not in request.memory:
+        request.memory["shrunk"] = _survey(model, request, first)
+    found = request.memory["shrunk"]
+    h = float(chosen(settings.step_size, _step(found, request)))
+    burn_in, thin = automatic_lengths(sampler, found, h, found.noise)
+    thin = max(thin, MIN_THIN)
+    if request.total is not None:  # a batch of a stream is for one step
+        burn_in, thin = 0, 1
+    start = first.start
+    if request.start is None:
+        spread = np.linspace(0, len(found.draws) - 1, settings.n_chains)
+        start = found.draws[spread.astype(int)]
+    return first._replace(
+        coordinates=found.coordinates,
+        start=start,
+        theta_sd=np.maximum(found.draws.std(axis=0), np.finfo(float).tiny),
+        gradient_variance=found.noise * found.curvatures,
+        step_size=h,
+        burn_in=chosen(settings.burn_in, max(burn_in, 20 * thin))
+        if request.total is None
+        else 0,
+        thin=chosen(settings.thin, thin),
+        step_limit=step_limit(sampler, found, noise=found.noise),
+        center=None,
+    )
+
+
+def _step(found, request):
+    settings = request.settings
+    return request.share * automatic_step(
+        request.sampler,
+        found,
+        found.noise,
+        found.steepness,
+        settings.n_chains * settings.n_draws if request.total is None else np.inf,
+        None if settings.thin == "auto" else settings.thin,
+    )
+
+
+def _survey(model, request, first):
+    """Return what depends neither on the step size nor on the lengths of chains."""
+    draws, found = first.start, None
+    for number in range(ROUNDS + 1):
+        found = _measure(model, request, first, draws)
+        if number == ROUNDS:
+            return found
+        recorded = sample(
+            model,
+            request.sampler,
+            first.gradient,
+            step_size=_step(found, request),
+            n_draws=PILOT_DRAWS,
+            burn_in=PILOT_DRAWS * PILOT_THIN // 2,
+            thin=PILOT_THIN,
+            n_chains=PILOT_CHAINS,
+            start=draws[[0, -1]],
+            coordinates=found.coordinates,
+            scale=np.ones(draws.shape[1]),
+            n_jobs=request.settings.n_jobs,
+            random_state=request.seed(f"shrunk {number}"),
+        )
+        flat = recorded.reshape(-1, recorded.shape[-1])
+        draws = np.stack([theta_of(model, draw) for draw in flat])
+
+
+def _measure(model, request, first, draws):
+    """Return what typical draws of theta tell."""
+    d, n = draws.shape[1], n_rows(model)
+    work = init_work(model)
+    rows = thinned(model, n // (ROWS * d)) if n >= 2 * ROWS * d else model
+    dense = _preconditioner(request, d) == "dense"
+    size, measure = ((d, d), hessian) if dense else ((d,), hessian_diagonal)
+    some = draws[np.linspace(0, len(draws) - 1, N_HESSIANS).astype(int)]
+    each = np.zeros((len(some), *size))
+    for theta, out in zip(some, each, strict=True):
+        measure(rows, init_work(rows), theta, out)
+    given = np.zeros(d)
+    prior_hessian_diagonal(model, work, draws[0], given)
+    given -= work.precision
+    mean = each.mean(axis=0)
+    information = _positive(mean + (np.diag(given) if dense else given))
+    center = np.array(first.mode, np.float64)
+    center[: n_coefficients(model)].reshape(model.n_outputs, -1)[
+        :, : model.prior.unit.size
+    ] = 0.0  # where most of them will be, in units that may become tiny
+    coordinates = following(center, information, work.precision)
+    if dense:
+        ridge = information + 0.1 * np.diag(np.diag(information))
+        steep = [eigh(one + ridge - mean, ridge, eigvals_only=True)[-1] for one in each]
+        smallest = largest = 1.0
+    else:
+        steep = [np.max((one - mean) / information + 1.0) for one in each]
+        smallest, largest = _extremes(rows, draws[-1], information, work.precision)
+    found = Shrunk(
+        draws=draws,
+        coordinates=coordinates,
+        smallest=smallest,
+        largest=largest,
+        curvatures=np.ones(d),
+        steepness=max(1.0, rare_value(steep)),
+        noise=np.zeros(d),
+    )
+    if not first.gradient_variance.any():
+        return found
+    seed = request.seed("noise of gradients")
+    noise = gradient_noise(model, first.gradient, found, some, seed)
+    return found._replace(noise=noise)
+
+
+def _extremes(rows, theta, information, precision):
+    """Return the extreme curvatures in units of the diagonal."""
+    work, d = init_work(rows), theta.size
+    matrix = np.zeros((d, d))
+    hessian(rows, work, theta, matrix)
+    unit = 1.0 / np.sqrt(information)
+    largest = max(1.0, eigvalsh(matrix * np.outer(unit, unit))[-1])
+    unit = 1.0 / np.sqrt(information + precision)
+    matrix += np.diag(precision + information - np.diag(matrix))
+    return max(eigvalsh(matrix * np.outer(unit, unit))[0], 1e-3), largest
+
+
+def _positive(information):
+    """Return information without the negative values that draws off the mode have."""
+    if information.ndim == 1:
+        return np.maximum(information, 1e-8)
+    values, vectors = np.linalg.eigh(information)
+    least = 1e-10 * np.abs(values).max()
+    return (vectors * np.maximum(np.abs(values), least)) @ vectors.T
+
+
+def _preconditioner(request, d):
+    asked = request.settings.preconditioner
+    return ("dense" if d <= MAX_DENSE else "diagonal") if asked == "auto" else asked
+
+
+def _check_preconditioner(request):
+    suited = chosen(request.settings.preconditioner, preconditioner_of(request.sampler))
+    if suited == "none":
+        raise ValueError(
+            f"{type(request.sampler).__name__} without a preconditioner cannot follow "
+            'a prior that is learned, such as prior="horseshoe" or '
+            'prior_variance="learn"; use preconditioner="auto" and sampler="sgld-lm", '
+            '"baoab" or "badodab"'
+        )

@@ -1,0 +1,88 @@
+"""Priors of all coefficients: Gaussian of given variances, or a mixture of Gaussians.
+
+    beta_kj = s_k unit_j z_kj,    z_kj ~ law,    s_k ~ half-Cauchy(width), or s_k = 1
+
+A chain draws the scales s_k given the coefficients, with the precisions of all z
+integrated out, then the precisions given both. In between, the prior of the
+coefficients is Gaussian. Where the model has a Gaussian prior of its own beside, it
+multiplies the mixture: of a horseshoe it is the slab, which keeps large coefficients in
+bounds (Piironen & Vehtari, 2017; in the form of Nishimura & Suchard, 2023, in which the
+conditional laws stay those of a plain horseshoe).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayes_sg.kernels.generic import helper
+from skbayes_sg.kernels.priors.protocol import (
+    draw_precision,
+    draw_prior,
+    log_density,
+    n_scales,
+)
+
+STEPS = 30  # by which a slice is widened at the most
+HALVINGS = 100
+
+
+class Given(NamedTuple):
+    """No more than the Gaussian prior that the model has."""
+
+
+class Mixture(NamedTuple):
+    """A law of the coefficients, whose scale may be learned."""
+
+    law: NamedTuple  # Normal, Laplace or Horseshoe
+    unit: np.ndarray  # (p,)
+    width: float  # of the prior of s; 0: s is 1
+
+
+@n_scales.register(Mixture)
+def _(prior, n_outputs):
+    return n_outputs if prior.width > 0.0 else 0
+
+
+@draw_prior.register(Mixture)
+def _(prior, beta, k, scale, precision, rng):
+    if prior.width > 0.0:
+        scale[k] = math.exp(_draw_log_scale(prior, beta, math.log(scale[k]), rng))
+    for j in range(prior.unit.size):
+        unit = scale[k] * prior.unit[j]
+        precision[j] = draw_precision(prior.law, beta[j] / unit, rng) / unit**2
+
+
+@helper
+def log_density_of_scale(prior, beta, u):
+    """Return log p(u | beta) of u = log s, up to a constant."""
+    total, shrink = 0.0, math.exp(-u)
+    for j in range(prior.unit.size):
+        total += log_density(prior.law, beta[j] * shrink / prior.unit[j])
+    ratio = math.exp(u) / prior.width
+    return total + (1.0 - prior.unit.size) * u - math.log1p(ratio * ratio)
+
+
+@helper
+def _draw_log_scale(prior, beta, u, rng):
+    """Return the next u of a slice sampler (Neal, 2003)."""
+    level = log_density_of_scale(prior, beta, u) - rng.standard_exponential()
+    low = u - rng.random()
+    high = low + 1.0
+    for _ in range(STEPS):
+        if log_density_of_scale(prior, beta, low) <= level:
+            break
+        low -= 1.0
+    for _ in range(STEPS):
+        if log_density_of_scale(prior, beta, high) <= level:
+            break
+        high += 1.0
+    for _ in range(HALVINGS):
+        new = low + (high - low) * rng.random()
+        if log_density_of_scale(prior, beta, new) > level:
+            return new
+        if new < u:
+            low = new
+        else:
+            high = new
+    return u

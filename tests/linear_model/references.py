@@ -1,0 +1,194 @@
+"""Long Hamiltonian chains as references, for posteriors of regressions of any shape.
+
+A hundred chains side by side in plain NumPy, whitened by their own covariance.
+"""
+
+import numpy as np
+from scipy import optimize, special
+
+from tests.linear_model.exact import VAGUE, Posterior
+
+CHAINS, DRAWS, LEAPFROG, STEP = 100, 250, 8, 0.25
+
+
+class Family:
+    """Log density of theta = (coefficients, intercept, noise), and natural draws."""
+
+    n_noise = 0
+
+    def __init__(self, X, y, prior_variance):
+        self.A = np.column_stack([X, np.ones(len(y))])
+        self.y, self.precision = self.targets(y), np.full(self.A.shape[1], 0.01)
+        self.precision[:-1] = 1.0 / prior_variance
+
+    def value_and_gradient(self, theta):
+        """Return log p, (chains,), and its gradient, (chains, d)."""
+        end = self.A.shape[1]
+        beta, noise = theta[:, :end], theta[:, end:]
+        eta = beta @ self.A.T
+        value = self.terms(eta, noise).sum(axis=1)
+        value -= 0.5 * (beta**2) @ self.precision
+        g = np.empty_like(theta)
+        g[:, :end] = self.score(eta, noise) @ self.A - self.precision * beta
+        for j in range(noise.shape[1]):
+            ends = []
+            for step in (1e-5, -1e-5):
+                moved = noise.copy()
+                moved[:, j] += step
+                terms = self.terms(eta, moved).sum(axis=1)
+                ends.append(terms + self.noise_prior(moved))
+            g[:, end + j] = (ends[0] - ends[1]) / 2e-5
+        return value + self.noise_prior(noise), g
+
+    def noise_prior(self, noise):
+        return 0.0
+
+
+class Counts(Family):
+    def targets(self, y):
+        self.rate = np.log(y.mean())
+        return y
+
+    def natural(self, theta):
+        theta = theta.copy()
+        theta[:, self.A.shape[1] - 1] += self.rate
+        theta[:, self.A.shape[1] :] = np.exp(theta[:, self.A.shape[1] :])
+        return theta
+
+
+class Poisson(Counts):
+    def terms(self, eta, noise):
+        return self.y * eta - np.exp(eta + self.rate)
+
+    def score(self, eta, noise):
+        return self.y - np.exp(eta + self.rate)
+
+
+class NegativeBinomial(Counts):
+    n_noise = 1
+
+    def terms(self, eta, noise):
+        r, z = np.exp(-noise), eta + self.rate
+        rising = special.gammaln(r + self.y) - special.gammaln(r) - self.y * np.log(r)
+        return rising + self.y * z - (r + self.y) * np.log1p(np.exp(z) / r)
+
+    def score(self, eta, noise):
+        mu = np.exp(eta + self.rate)
+        return (self.y - mu) / (1.0 + np.exp(noise) * mu)
+
+    def noise_prior(self, noise):
+        return noise[:, 0] - np.exp(noise[:, 0])
+
+
+class Numbers(Family):
+    n_noise = 1
+
+    def targets(self, y):
+        self.center, self.scale = self.location(y)
+        return (y - self.center) / self.scale
+
+    def natural(self, theta):
+        end = self.A.shape[1]
+        theta = theta.copy()
+        theta[:, :end] *= self.scale
+        theta[:, end - 1] += self.center
+        theta[:, end] = self.scale * np.exp(-0.5 * theta[:, end])
+        return theta
+
+    def noise_prior(self, noise):
+        return VAGUE * (noise[:, 0] - np.exp(noise[:, 0]))
+
+
+class Linear(Numbers):
+    def location(self, y):
+        return y.mean(), y.std()
+
+    def terms(self, eta, noise):
+        return 0.5 * (noise - np.exp(noise) * (self.y - eta) ** 2)
+
+    def score(self, eta, noise):
+        return np.exp(noise) * (self.y - eta)
+
+
+class Robust(Numbers):
+    """Student's t of 4 degrees of freedom."""
+
+    def location(self, y):
+        center = np.sort(y)[(len(y) - 1) // 2]
+        return center, 1.4826 * np.sort(np.abs(y - center))[(len(y) - 1) // 2]
+
+    def terms(self, eta, noise):
+        return 0.5 * noise - 2.5 * np.log1p(np.exp(noise) * (self.y - eta) ** 2 / 4.0)
+
+    def score(self, eta, noise):
+        tau, error = np.exp(noise), self.y - eta
+        return 5.0 * tau * error / (4.0 + tau * error**2)
+
+
+FAMILIES = {
+    "linear": Linear,
+    "poisson": Poisson,
+    "negative binomial": NegativeBinomial,
+    "robust": Robust,
+}
+
+
+def reference(name, X, y, prior_variance=10.0, seed=0):
+    """Return the `Posterior` of a family on data, in the order of `samples_`."""
+    family, rng = FAMILIES[name](X, y, prior_variance), np.random.default_rng(seed)
+    d = X.shape[1] + 1 + family.n_noise
+    # Not the joint mode: with more features than rows, the noise has its at zero.
+    start = optimize.minimize(
+        lambda beta: -family.value_and_gradient(_padded(beta, d))[0][0],
+        np.zeros(d - family.n_noise),
+        jac=lambda beta: (
+            -family.value_and_gradient(_padded(beta, d))[1][0, : len(beta)]
+        ),
+    ).x
+    theta = np.repeat(_padded(start, d), CHAINS, axis=0)
+    covariance = np.linalg.pinv(_hessian(family, theta[0]), hermitian=True)
+    factor, kept, step = _root(covariance), [], STEP
+    theta = theta + rng.standard_normal(theta.shape) @ factor.T
+    for t in range(2 * DRAWS):
+        theta, accepted = _trajectory(family, theta, factor, step, rng)
+        if t < DRAWS:
+            step *= np.exp(0.1 * (accepted - 0.85))
+            if t % 50 == 49:
+                factor = _root(np.cov(theta.T))
+        else:
+            kept.append(theta)
+    draws = np.concatenate(kept)
+    return Posterior(family.natural(draws), np.full(len(draws), 1 / len(draws)))
+
+
+def _padded(beta, d):
+    return np.append(beta, np.zeros(d - len(beta)))[None]
+
+
+def _hessian(family, theta):
+    ends = theta + 1e-4 * np.eye(len(theta)), theta - 1e-4 * np.eye(len(theta))
+    up, down = (family.value_and_gradient(end)[1] for end in ends)
+    H = (down - up) / 2e-4
+    return 0.5 * (H + H.T)
+
+
+def _root(covariance):
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors * np.sqrt(np.maximum(np.abs(values), 1e-12 * values[-1]))
+
+
+def _trajectory(family, theta, factor, step, rng):
+    """Return the next states of all chains, and the share that moved."""
+    value, g = family.value_and_gradient(theta)
+    rho = rng.standard_normal(theta.shape)
+    energy = value - 0.5 * (rho**2).sum(axis=1)
+    new, eps = theta, step * rng.uniform(0.7, 1.3)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(LEAPFROG):
+            rho = rho + 0.5 * eps * g @ factor
+            new = new + eps * rho @ factor.T
+            new_value, g = family.value_and_gradient(new)
+            rho = rho + 0.5 * eps * g @ factor
+        change = new_value - 0.5 * (rho**2).sum(axis=1) - energy
+    moves = np.log(rng.random(len(theta))) < np.nan_to_num(change, nan=-np.inf)
+    return np.where(moves[:, None], new, theta), moves.mean()
