@@ -114,7 +114,8 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
     random_state : int, RandomState instance or None
         Seed of the chains.
     verbose : int
-        If positive, show a progress bar, and say when code is being compiled.
+        If positive, show a progress bar. Without one, the logger "skbayes_sg" says if
+        the fit will take more than a minute.
 
     Attributes
     ----------
@@ -122,6 +123,8 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         Posterior draws.
     step_size_, batch_size_, burn_in_, thin_, n_iter_ : float and int
         The settings used, and the iterations of each chain.
+    sampler_ : NamedTuple
+        The sampler as it ran, with its constants.
     mode_ : ndarray of shape (n_parameters,)
         The posterior mode, or the point from which the first chain started.
     gradient_noise_ratio_ : float
@@ -195,7 +198,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
     def _job(self, sampler):
         """Let callbacks and whoever watches know of a fit while it runs."""
         bar = Bar(bool(self.verbose))
-        with bar, FitTasks(self) as tasks, announced(self.verbose):
+        with bar, FitTasks(self) as tasks, announced():
             yield Job(sampler, self._settings, self._entropy(), tasks, bar)
 
     def _sample_posterior(self, model, sampler, start=None):
@@ -216,7 +219,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         """Set what all estimators learn from a fit."""
         found, info = fit.found, fit.info
         self._model = for_diagnostics(fit.model)
-        self.mode_ = found.mode
+        self.mode_, self.sampler_ = found.mode, found.sampler
         self.step_size_, self.batch_size_ = found.step_size, fit.batch_size
         self.burn_in_, self.thin_ = found.burn_in + found.spent, found.thin
         self.n_iter_ = info.n_iter + found.spent
