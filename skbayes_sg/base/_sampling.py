@@ -10,6 +10,7 @@ from skbayes_sg.base._callbacks import CallbackSupportMixin, FitTasks
 from skbayes_sg.base._diagnostics import (
     DiagnosticsMixin,
     warn_of_mixing,
+    warn_of_sds,
     warn_of_step,
 )
 from skbayes_sg.base._docstrings import inherit_docstring
@@ -249,6 +250,8 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         mixing = look_at(fit.found.model, fit.draws)
         if mixing.failed:
             warn_of_mixing(mixing, self.n_chains)
+        elif fit.sd_error != 0.0:
+            warn_of_sds(fit.sd_error)
 
     def _set_draws(self, draws, step_sizes):
         """Set draws with their weights, or the moments of draws that are not kept."""

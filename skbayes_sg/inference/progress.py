@@ -7,7 +7,7 @@ import time
 from skbayes_sg.kernels.notices import notice
 
 LONG = 60.0  # seconds from which a run without a bar is announced
-FIRST = 1.0  # seconds from which the time left is estimated
+WINDOW, WINDOWS = 1.0, 3  # seconds; the fastest window tells the time left
 
 
 class Bar:
@@ -88,7 +88,7 @@ class Progress:
         self.total, self.bar, self.callback = total, bar, callback
         self.stopped = False
         self._done, self._lock = 0, threading.Lock()
-        self._first = None  # time and iterations when nothing is left to compile
+        self._window, self._speeds = None, []
         bar.begin(total)
 
     def __reduce__(self):
@@ -116,14 +116,18 @@ class Progress:
         if self.enabled or self.bar.has_announced:
             return
         now = time.monotonic()
-        if self._first is None:
-            self._first = now, self._done
+        if self._window is None:  # nothing is left to compile after the first chunk
+            self._window = now, self._done
+        begin, done = self._window
+        if now - begin < WINDOW:
             return
-        elapsed, done = now - self._first[0], self._done - self._first[1]
-        if elapsed < FIRST or done <= 0:
+        # First chunks are short, and a machine may be busy elsewhere for a while.
+        self._speeds.append((self._done - done) / (now - begin))
+        self._window = now, self._done
+        if len(self._speeds) < WINDOWS:
             return
         self.bar.has_announced = True
-        seconds = elapsed * (self.total - self._done) / done
+        seconds = (self.total - self._done) / max(self._speeds)
         if seconds > LONG:
             notice(
                 f"this run will take about {seconds / 60:.0f} minutes more; n_jobs=-1 "
