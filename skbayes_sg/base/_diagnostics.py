@@ -441,6 +441,17 @@ def warn_of_mixing(mixing, n_chains):
     )
 
 
+def warn_of_sds(error):
+    """Warn that `fit` has ended with draws that are too wide or too narrow."""
+    side = "wide" if error > 0 else "narrow"
+    warn_user(
+        f"The draws should not be used: those of some parameter are {abs(error):.0%} "
+        f"too {side}, also with smaller steps. Scale columns with outliers, use a "
+        'narrower prior, or sampler="hmc" where the class has it; check() tells more.',
+        ConvergenceWarning,
+    )
+
+
 def warn_of_step(step_size, limit):
     """Warn of a step size above the limit of stability.
 

@@ -10,6 +10,7 @@ from skbayes_sg.base._callbacks import CallbackSupportMixin, FitTasks
 from skbayes_sg.base._diagnostics import (
     DiagnosticsMixin,
     warn_of_mixing,
+    warn_of_sds,
     warn_of_step,
 )
 from skbayes_sg.base._docstrings import inherit_docstring
@@ -116,7 +117,8 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
     random_state : int, RandomState instance or None
         Seed of the chains.
     verbose : int
-        If positive, show a progress bar, and say when code is being compiled.
+        If positive, show a progress bar. Without one, the logger "skbayes_sg" says if
+        the fit will take more than a minute.
 
     Attributes
     ----------
@@ -124,6 +126,8 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         Posterior draws.
     step_size_, batch_size_, burn_in_, thin_, n_iter_ : float and int
         The settings used, and the iterations of each chain.
+    sampler_ : NamedTuple
+        The sampler as it ran, with its constants.
     mode_ : ndarray of shape (n_parameters,)
         The posterior mode, or the point from which the first chain started.
     gradient_noise_ratio_ : float
@@ -197,7 +201,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
     def _job(self, sampler):
         """Yield the job of a fit, with its progress bar and callbacks."""
         bar = Bar(bool(self.verbose))
-        with bar, FitTasks(self) as tasks, announced(self.verbose):
+        with bar, FitTasks(self) as tasks, announced():
             yield Job(sampler, self._settings, self._entropy(), tasks, bar)
 
     def _sample_posterior(self, model, sampler, start=None):
@@ -218,7 +222,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         """Set what all estimators learn from a fit."""
         found, info = fit.found, fit.info
         self._model = for_diagnostics(fit.model)
-        self.mode_ = found.mode
+        self.mode_, self.sampler_ = found.mode, found.sampler
         self.step_size_, self.batch_size_ = found.step_size, fit.batch_size
         self.burn_in_, self.thin_ = found.burn_in + found.spent, found.thin
         self.n_iter_ = info.n_iter + found.spent
@@ -249,6 +253,8 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         mixing = look_at(fit.found.model, fit.draws)
         if mixing.failed:
             warn_of_mixing(mixing, self.n_chains)
+        elif fit.sd_error != 0.0:
+            warn_of_sds(fit.sd_error)
 
     def _set_draws(self, draws, step_sizes):
         """Set draws with their weights, or the moments of draws that are not kept."""

@@ -10,6 +10,7 @@ from skbayes_sg.kernels.passes import (
     hessian,
     hessian_diagonal,
     log_posterior,
+    mean_hessian,
     prior_hessian,
     prior_hessian_diagonal,
 )
@@ -33,6 +34,18 @@ def curvature_matrix(model, theta):
     with one_blas_thread():  # the products are small
         hessian(model, work, theta, out)
     return out
+
+
+def mean_curvature_matrix(model, thetas):
+    """Return the mean of the Hessians at (Q, d) thetas, (d, d)."""
+    work, thetas = init_work(model), thetas.astype(parameter_dtype(model))
+    d = thetas.shape[1]
+    prior, out = np.zeros((2, d, d))
+    for theta in thetas:
+        prior_hessian(model, work, theta, prior)
+    with one_blas_thread():
+        mean_hessian(model, work, thetas, out)
+    return out + prior / len(thetas)
 
 
 def whitening(matrix):

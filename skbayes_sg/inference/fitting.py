@@ -31,6 +31,7 @@ from skbayes_sg.inference.exploration import (
 )
 from skbayes_sg.inference.progress import Bar
 from skbayes_sg.inference.storage import allocate_draws
+from skbayes_sg.inference.verification import sd_error
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import Full
 from skbayes_sg.kernels.numerics.blas import one_blas_thread
@@ -41,6 +42,7 @@ from skbayes_sg.kernels.schedules import SCHEDULES
 
 MAX_RETRIES = 5  # of an automatic step size after a divergence
 SHRINK = 0.25  # factor of the step size at every retry
+MAX_REPAIRS = 2  # retries after draws that are wrong; smaller steps might not help
 
 
 class Job(NamedTuple):
@@ -76,6 +78,7 @@ class Fit(NamedTuple):
     key: str | None = None  # digest of model and dynamics, to continue the chains later
     interrupt: BaseException | None = None  # that ended the chains early
     total: int | None = None  # rows for which the batches of a stream stand
+    sd_error: float = 0.0  # relative error of an sd that the draws were found to have
 
     def continues_at(self, total: int) -> bool:
         """Whether the chains of a stream can continue with `total` rows."""
@@ -188,7 +191,9 @@ def _explore_and_run(model, job, start, key):
             continue
         try:
             fit = Fit(model, found, draws=None, info=None, key=key)
-            return _run(fit, job, request.seed("chains"), attempt)
+            fit = _run(fit, job, request.seed("chains"), attempt)
+            if fit.sd_error == 0.0 or attempt >= MAX_REPAIRS:
+                return fit
         except DivergenceError:
             if is_last or job.settings.step_size != "auto":
                 raise
@@ -232,7 +237,22 @@ def _run(fit, job, seed, attempt=0):
             thetas = np.stack([theta_of(found.model, d) for d in np.concatenate(draws)])
             limit = farthest_draw(draws.size)
             check_escape(thetas, found.center, found.theta_sd, limit, found.step_size)
-    return fit._replace(draws=draws, info=info, interrupt=interrupt)
+    fit = fit._replace(draws=draws, info=info, interrupt=interrupt)
+    return fit._replace(sd_error=_verified(fit, job))
+
+
+def _verified(fit, job):
+    """Return the error of an sd, 0.0 where none is found or looked for.
+
+    Draws at steps that the user has set are looked at by `check()`.
+    """
+    found, settings = fit.found, job.settings
+    automatic = settings.step_size == "auto" and settings.schedule == "constant"
+    if found.factor is None or not automatic or settings.keep != "draws":
+        return 0.0
+    covariance = found.factor @ found.factor.T
+    seed = job.request().seed("verification")
+    return sd_error(found.model, found.gradient, fit.draws, covariance, seed)
 
 
 def fit_batch(

@@ -4,6 +4,11 @@ import sys
 import threading
 import time
 
+from skbayes_sg.kernels.notices import notice
+
+LONG = 60.0  # seconds from which a run without a bar is announced
+WINDOW, WINDOWS = 1.0, 3  # seconds; the fastest window tells the time left
+
 
 class Bar:
     """The progress bar of all runs of a fit, which is shown if `enabled`.
@@ -16,6 +21,7 @@ class Bar:
         self.enabled, self.label = enabled, label
         self.done, self.begun, self.total = 0, 0, 0
         self._bar, self._facts, self._start = None, {}, None
+        self.has_announced = False
 
     def __enter__(self):
         """Return the bar, which is shown when the first run begins."""
@@ -82,6 +88,7 @@ class Progress:
         self.total, self.bar, self.callback = total, bar, callback
         self.stopped = False
         self._done, self._lock = 0, threading.Lock()
+        self._window, self._speeds = None, []
         bar.begin(total)
 
     def __reduce__(self):
@@ -95,10 +102,35 @@ class Progress:
 
     def update(self, count, **facts):
         """Advance by `count` iterations; `facts` are shown beside them."""
-        if not self.enabled and self.callback is None:
-            return
         with self._lock:
             self._done += count
+            self._announce()
+            if not self.enabled and self.callback is None:
+                return
             if self.callback is not None and self.callback(self._done, self.total):
                 self.stopped = True
             self.bar.advance(count, facts)
+
+    def _announce(self):
+        """Say once, where no bar is shown, that this will take long."""
+        if self.enabled or self.bar.has_announced:
+            return
+        now = time.monotonic()
+        if self._window is None:  # nothing is left to compile after the first chunk
+            self._window = now, self._done
+        begin, done = self._window
+        if now - begin < WINDOW:
+            return
+        # First chunks are short, and a machine may be busy elsewhere for a while.
+        self._speeds.append((self._done - done) / (now - begin))
+        self._window = now, self._done
+        if len(self._speeds) < WINDOWS:
+            return
+        self.bar.has_announced = True
+        seconds = (self.total - self._done) / max(self._speeds)
+        if seconds > LONG:
+            notice(
+                f"this run will take about {seconds / 60:.0f} minutes more; n_jobs=-1 "
+                "runs chains at the same time, a smaller n_draws ends sooner, and "
+                "verbose=1 shows the progress"
+            )

@@ -56,6 +56,15 @@ def hessian(model, work, theta, out):
 
 
 @python_op
+def mean_hessian(model, work, thetas, out):
+    """Add the mean of the Hessians at (Q, d) thetas to (d, d) `out`."""
+    total = np.zeros_like(out)
+    for theta in thetas:
+        hessian(model, work, theta, total)
+    out += total / len(thetas)
+
+
+@python_op
 def hessian_diagonal(model, work, theta, out):
     """Add the diagonal of the Hessian of -log-likelihood at theta to (d,) `out`."""
     if implements(add_hessian_diagonal, model):

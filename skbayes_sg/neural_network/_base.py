@@ -14,7 +14,7 @@ from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.models.mlp import MLP, network_outputs
 from skbayes_sg.kernels.models.mlp_layers import ACTIVATIONS
 from skbayes_sg.kernels.protocol.model import init_work, n_parameters
-from skbayes_sg.kernels.protocol.sampler import with_friction
+from skbayes_sg.kernels.protocol.sampler import least_friction, with_friction
 from skbayes_sg.utils._design import design_rows, with_valid_indices
 from skbayes_sg.utils._validation import (
     check_integer,
@@ -162,9 +162,6 @@ class BaseMLP(StreamingMixin, BaseSGMCMC):
                 "step_size='auto' is measured in the units of a preconditioner; with "
                 'preconditioner="none" it must be a number'
             )
-        # A name leaves the friction to us, an instance says its own.
-        if self.sampler is None or isinstance(self.sampler, str):
-            sampler = with_friction(sampler, FRICTION)
         return sampler
 
     def _hidden_sizes(self):
@@ -197,6 +194,10 @@ class BaseMLP(StreamingMixin, BaseSGMCMC):
         seen, total = (n, n) if batch is None else batch
         weights = likelihood_weights(weights, self.temperature, n, total / n)
         model = self._build_model(X, y, weights, [X.shape[1], *hidden, n_outputs])
+        # A name leaves the friction to us, an instance says its own.
+        if self.sampler is None or isinstance(self.sampler, str):
+            least = least_friction(sampler, n_parameters(model))
+            sampler = with_friction(sampler, max(FRICTION, least))
         if batch is None:
             fit = self._sample_posterior(model, sampler)
         else:

@@ -51,6 +51,7 @@ def explore(model, request):
     burn_in, thin = automatic_lengths(sampler, region, h, noise)
     if request.total is not None:  # a batch of a stream is for one step
         burn_in, thin = 0, 1
+    center = _center(model, request, region, typical)
     return Exploration(
         model=model,
         sampler=sampler,
@@ -64,7 +65,8 @@ def explore(model, request):
         burn_in=chosen(settings.burn_in, burn_in) if request.total is None else 0,
         thin=chosen(settings.thin, thin),
         step_limit=step_limit(sampler, region, noise=noise),
-        center=_center(model, request, region, typical),
+        center=center,
+        factor=None if center is None else region.factor,
     )
 
 

@@ -15,9 +15,14 @@ import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.special import ndtri
 
-from skbayes_sg.inference.curvature import curvature_matrix, whitening
+from skbayes_sg.inference.curvature import (
+    curvature_matrix,
+    mean_curvature_matrix,
+    whitening,
+)
 from skbayes_sg.inference.exploration.region import Region, region_of
-from skbayes_sg.kernels.passes import log_posterior
+from skbayes_sg.kernels.generic import implements
+from skbayes_sg.kernels.passes import log_posterior, mean_hessian
 from skbayes_sg.kernels.protocol.model import init_work, n_rows, parameter_dtype
 
 PILOT_DRAWS = 128
@@ -27,6 +32,7 @@ BENT = 1.5  # mean curvature over that at the mode: not even roughly a Gaussian
 WARMUP = 32  # trajectories of each of the first chains
 MAX_CHAINS = 12
 MEMORY = 0.75  # weight of the Hessians of earlier chains
+MANY = 64  # draws over which Hessians are averaged where that costs little
 FEW_NUMBERS = 2e5  # rows times parameters up to which chains may be longer
 ACCEPTANCE = 0.8
 TURN = 1.5  # leapfrog steps make up to such an angle, a quarter of a full turn
@@ -110,8 +116,12 @@ def _exact_pilot(model, region, rng):
     """
     mode, dtype = region.mode, parameter_dtype(model)
     n_hessians, each = 16, 1
-    if n_rows(model) * mode.size <= FEW_NUMBERS:
+    if max(n_rows(model), mode.size) * mode.size <= FEW_NUMBERS:
         n_hessians, each = 256, 4
+    # Means of many Hessians cost little where a model has a pass for them.
+    n_averaged = (
+        max(n_hessians, MANY) if implements(mean_hessian, model) else n_hessians
+    )
 
     def chain(theta, factor, n_trajectories, step):
         density = whitened_density(model, theta, factor)
@@ -120,15 +130,16 @@ def _exact_pilot(model, region, rng):
         )
         return theta + z @ factor.T, values, step
 
-    def hessians(draws, count):
-        chosen = draws[np.linspace(0, len(draws) - 1, count).astype(int)]
-        return [curvature_matrix(model, theta) for theta in chosen]
+    def chosen(draws, count):
+        count = min(count, len(draws))
+        return draws[np.linspace(0, len(draws) - 1, count).astype(int)]
 
     last, factor, step, level, mean = mode, region.factor, 0.5, np.inf, None
     for _ in range(MAX_CHAINS):
         draws, values, step = chain(last, factor, each * WARMUP, step)
         late = slice(len(draws) // 2, None)
-        fresh = np.mean(hessians(draws[late], min(n_hessians // 2, WARMUP)), axis=0)
+        some = chosen(draws[late], min(n_averaged // 2, WARMUP))
+        fresh = mean_curvature_matrix(model, some)
         mean = fresh if mean is None else MEMORY * mean + (1 - MEMORY) * fresh
         last, factor = draws[-1], whitening(mean)
         fall = level - values[late].mean()
@@ -137,14 +148,21 @@ def _exact_pilot(model, region, rng):
             break
     draws, _, _ = chain(last, factor, each * PILOT_DRAWS, step)
     # Whitened by some Hessians, others have larger eigenvalues than the same ones.
-    matrices = hessians(draws, 2 * n_hessians)
-    mean = 0.5 * mean + 0.5 * np.mean(matrices[::2], axis=0)
+    fresh = mean_curvature_matrix(model, chosen(draws[::2], n_averaged))
+    mean = 0.5 * mean + 0.5 * fresh
+    others = chosen(draws[1::2], n_hessians)
     draws = draws[each - 1 :: each]
     found = region_of(mode, mean, region.preconditioner, dtype).seen_by(draws)
     unit = found.unit
-    largest = rare_value([eigvalsh(unit.T @ one @ unit)[-1] for one in matrices[1::2]])
-    bend = eigvalsh(region.factor.T @ mean @ region.factor)[-1]
+    matrices = (unit.T @ curvature_matrix(model, theta) @ unit for theta in others)
+    largest = rare_value([_largest_eigenvalue(one) for one in matrices])
+    bend = _largest_eigenvalue(region.factor.T @ mean @ region.factor)
     return Pilot(draws, found, max(1.0, largest / found.largest), bend)
+
+
+def _largest_eigenvalue(matrix):
+    last = len(matrix) - 1
+    return eigvalsh(matrix, subset_by_index=(last, last))[0]
 
 
 def rare_value(values):

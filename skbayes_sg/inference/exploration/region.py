@@ -1,5 +1,6 @@
 """The region in which a posterior with one mode lies, and coordinates for it."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -36,8 +37,11 @@ class Region(NamedTuple):
         The variance of a skewed posterior exceeds the inverse of its mean curvature,
         and a chain needs that much longer to forget where it began.
         """
-        sd = np.maximum(self.theta_sd, draws.std(axis=0))
-        slowness = np.max(sd / self.theta_sd) ** 2
+        ratios = np.var(draws, axis=0) / self.theta_sd**2
+        # All coordinates are alike as far as the scatter of so few draws can tell.
+        scatter = math.sqrt(2.0 / (len(draws) // 4)) * ratios.mean()
+        slowness = max(1.0, min(ratios.max(), ratios.mean() + scatter))
+        sd = self.theta_sd * np.sqrt(np.maximum(1.0, ratios))
         return self._replace(theta_sd=sd, smallest=self.smallest / slowness)
 
     @property

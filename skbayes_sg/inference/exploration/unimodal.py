@@ -26,7 +26,6 @@ from skbayes_sg.kernels.protocol.sampler import (
 TOLERANCE = 0.02  # relative error of a posterior variance that a step may cause
 # Larger errors for short chains, in which the draws' own scatter is larger still.
 TOLERANCES = TOLERANCE * 2.0 ** np.arange(0, 6, 0.125)
-SAFE = 0.5  # share of the largest stable step to take where -log p is steepest
 MAX_BURN_IN = 10_000
 MAX_THIN = 100
 
@@ -103,11 +102,11 @@ def automatic_lengths(sampler, where, step_size, noise=0.0):
 def exact_step(sampler, steepness, tolerance):
     """Return the step for exact gradients where the mean curvature is 1.
 
-    Its errors of a variance are up to `tolerance` for a Gaussian. At the steepest
-    places, where the curvature is `steepness`, it is still far from instability: a
-    chain that overshoots there lands in flat places far away, and needs long to return.
+    Its errors of a variance are up to `tolerance` for a Gaussian. It is stable even at
+    the steepest places, where the curvature is `steepness`: a chain that overshoots
+    there lands in flat places far away, and needs long to return.
     """
-    most = SAFE * stable_step(sampler) / steepness ** curvature_exponent(sampler)
+    most = stable_step(sampler) / steepness ** curvature_exponent(sampler)
     return min(accurate_step(sampler, 0.0, tolerance), most)
 
 

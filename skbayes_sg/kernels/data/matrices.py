@@ -55,6 +55,11 @@ def each_part(rows):
         yield slice(first * each, last * each), matrix_of(rows, first, last)
 
 
+def dense(matrix):
+    """Return a matrix as an array."""
+    return matrix.toarray() if scipy.sparse.issparse(matrix) else matrix
+
+
 def squared(matrix):
     """Return the squares of a matrix's items."""
     return matrix * matrix

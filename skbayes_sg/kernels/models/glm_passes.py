@@ -33,9 +33,10 @@ from skbayes_sg.kernels.capabilities.linearization import (
     linearize,
 )
 from skbayes_sg.kernels.capabilities.strata import leverages
-from skbayes_sg.kernels.data.matrices import each_part, squared, weighted_gram
+from skbayes_sg.kernels.data.matrices import dense, each_part, squared, weighted_gram
 from skbayes_sg.kernels.data.rows import rows_at_index, shape_rows
 from skbayes_sg.kernels.generic import entry_point
+from skbayes_sg.kernels.likelihoods.categorical import Categorical
 from skbayes_sg.kernels.likelihoods.protocol import (
     add_noise_prior_gradient,
     curvature,
@@ -46,11 +47,17 @@ from skbayes_sg.kernels.likelihoods.protocol import (
 )
 from skbayes_sg.kernels.models.glm import GLM, n_coefficients, n_scores, n_targets
 from skbayes_sg.kernels.numerics.blas import one_blas_thread
-from skbayes_sg.kernels.passes import hessian, hessian_diagonal, log_posterior
+from skbayes_sg.kernels.passes import (
+    hessian,
+    hessian_diagonal,
+    log_posterior,
+    mean_hessian,
+)
 
 MAX_LINEAR_BYTES = 2**28  # of the numbers of linear approximations
 MAX_EVALUATIONS = 2**25  # of rows at draws, for linear approximations: about a second
 STEP = 1e-5  # of differences of scores
+MAX_NUMBERS = 2**21  # of rows times the shares of all classes, held at a time
 
 
 @log_posterior.register(GLM)
@@ -76,7 +83,24 @@ def _(model, work, theta, out):
 def _(model, work, theta, out):
     with one_blas_thread():
         for part, matrix, eta in _parts(model, theta):
+            if isinstance(model.likelihood, Categorical):
+                _add_softmax_curvature(model, part, matrix, eta, out)
+                continue
             c = _curvatures(model, part, eta)
+            for k in range(n_scores(model)):
+                for m in range(n_scores(model)):
+                    _add_curvature(model, matrix, c(k, m), k, m, out)
+
+
+@mean_hessian.register(GLM)
+def _(model, work, thetas, out):
+    # Curvatures are averaged before the products with the rows, which take longest.
+    with one_blas_thread():
+        for part, matrix, eta in _parts(model, thetas):
+            if isinstance(model.likelihood, Categorical):
+                _add_mean_softmax_curvature(model, part, matrix, eta, len(thetas), out)
+                continue
+            c = _mean_curvatures(model, part, eta, len(thetas))
             for k in range(n_scores(model)):
                 for m in range(n_scores(model)):
                     _add_curvature(model, matrix, c(k, m), k, m, out)
@@ -300,6 +324,53 @@ def _add_curvature(model, matrix, c, k, m, out):
         block[p, :p] += border
         block[:p, p] += border
         block[p, p] += c.sum()
+
+
+def _add_softmax_curvature(model, part, matrix, eta, out):
+    """Add the curvature of K classes to (d, d) `out`.
+
+    With shares p of the classes it is sum_i (diag(p_i) - p_i p_i') x_i x_i': K products
+    of the rows, and one of the rows times their shares, in place of K^2.
+    """
+    rows, p = _design(model, matrix), _shares(eta)
+    n_classes, width = len(p), rows.shape[1]
+    weights = model.weights[part] if model.weights.size else np.ones(len(rows))
+    blocks = out.reshape(n_classes, width, n_classes, width)
+    for k in range(n_classes):
+        blocks[k, :, k] += weighted_gram(rows, weights * p[k])
+    step = max(1, MAX_NUMBERS // (n_classes * width))
+    for first in range(0, len(rows), step):
+        some = slice(first, first + step)
+        shares = (np.sqrt(weights[some]) * p[:, some]).T
+        spread = (shares[:, :, None] * rows[some, None]).reshape(len(shares), -1)
+        out -= spread.T @ spread
+
+
+def _add_mean_softmax_curvature(model, part, matrix, eta, n_draws, out):
+    """Add the mean curvature of K classes over draws side by side in `eta`."""
+    rows, p = _design(model, matrix), _shares(eta).reshape(len(eta), n_draws, -1)
+    n_classes, (n, width) = len(p), rows.shape
+    for k in range(n_classes):
+        c = -np.einsum("qi,mqi->im", p[k], p) / n_draws
+        c[:, k] += p[k].mean(axis=0)
+        if model.weights.size:
+            c *= model.weights[part, None]
+        spread = (c[:, :, None] * rows[:, None]).reshape(n, -1)
+        out[k * width : (k + 1) * width] += rows.T @ spread
+
+
+def _design(model, matrix):
+    """Return rows as an array of doubles, with a column for the intercept."""
+    rows = dense(matrix).astype(np.float64, copy=False)
+    if not model.intercept:
+        return rows
+    return np.column_stack([rows, np.ones(len(rows))])
+
+
+def _shares(eta):
+    """Return the probabilities of the classes, (K, n) doubles."""
+    p = np.exp(eta - eta.max(axis=0), dtype=np.float64)
+    return p / p.sum(axis=0)
 
 
 @entry_point

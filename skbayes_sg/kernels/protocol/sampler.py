@@ -70,6 +70,12 @@ def with_friction(sampler, friction):
 
 
 @python_op
+def least_friction(sampler, d):
+    """Return the friction below which a chain of `d` parameters forgets too slowly."""
+    return 0.0
+
+
+@python_op
 def stable_step(sampler):
     """Return the largest stable step size for curvature 1."""
     raise missing(stable_step, sampler)

@@ -20,6 +20,7 @@ from skbayes_sg.kernels.protocol.sampler import (
     curvature_exponent,
     friction_of,
     init_state,
+    least_friction,
     relaxation,
     sampler_stats,
     sees_model,
@@ -30,7 +31,11 @@ from skbayes_sg.kernels.protocol.sampler import (
 )
 from skbayes_sg.kernels.protocol.target import gradient_at, noise_sd
 from skbayes_sg.kernels.samplers.baoab import BAOAB, kick_variance
-from skbayes_sg.kernels.samplers.sgnht import init_thermostat, thermostat_step
+from skbayes_sg.kernels.samplers.sgnht import (
+    init_thermostat,
+    thermostat_friction,
+    thermostat_step,
+)
 
 
 class BADODAB(NamedTuple):
@@ -142,6 +147,11 @@ def _(sampler, h):
 @friction_of.register(BADODAB)
 def _(sampler):
     return sampler.diffusion
+
+
+@least_friction.register(BADODAB)
+def _(sampler, d):
+    return thermostat_friction(d)
 
 
 @with_friction.register(BADODAB)

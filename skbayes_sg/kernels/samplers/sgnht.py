@@ -20,6 +20,7 @@ from skbayes_sg.kernels.protocol.sampler import (
     curvature_exponent,
     friction_of,
     init_state,
+    least_friction,
     relaxation,
     sampler_stats,
     sees_model,
@@ -159,6 +160,20 @@ def _(sampler, h):
 @friction_of.register(SGNHT)
 def _(sampler):
     return sampler.diffusion
+
+
+def thermostat_friction(d):
+    """Return the swing 1 / sqrt(d) of the thermostat around A.
+
+    With less noise than that, thermostat and momentum turn in circles: the chain keeps
+    an energy of its own for long, and its variances are too small.
+    """
+    return 1.0 / math.sqrt(d)
+
+
+@least_friction.register(SGNHT)
+def _(sampler, d):
+    return thermostat_friction(d)
 
 
 @with_friction.register(SGNHT)

@@ -131,7 +131,7 @@ def test_batch_size_follows_the_noise(power):
     sizes = [size_for(level) for level in (0.0, 0.05, 1.0, 20.0)]
     assert sizes[0] == MIN_BATCH
     assert sizes[0] < sizes[1] < 1000 < sizes[2] < sizes[3] <= n
-    assert size_for(1.0, 4.0) < sizes[2]
+    assert size_for(1.0, 8.0) < sizes[2]
 
 
 def test_short_chains_get_larger_steps():

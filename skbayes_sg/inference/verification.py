@@ -1,0 +1,97 @@
+"""Draws of a log-concave posterior, verified by Stein identities before they are kept.
+
+For draws x of a posterior with scores s, any center c and any matrix S,
+
+    E[(x_j - c_j) (S s)_j] = -S_jj .
+
+With S about the posterior covariance, the mean of -(x_j - c_j) (S s)_j / S_jj says how
+many times too large the variance of a parameter is. Steps that are too large at steep
+places, and gradient noise that is not what was measured, show here and in no R-hat.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import ndtri
+
+from skbayes_sg.inference.mixing import MIN_DRAWS, standard_error
+from skbayes_sg.kernels.engine import estimate_gradient
+from skbayes_sg.kernels.generic import for_kernels
+from skbayes_sg.kernels.passes import log_posterior
+from skbayes_sg.kernels.protocol.gradient import init_memory, is_exact, prepare
+from skbayes_sg.kernels.protocol.model import (
+    init_work,
+    n_rows,
+    parameter_dtype,
+    theta_of,
+)
+
+MAX_DRAWS = 1000
+FEW_ROWS = 5000  # up to which scores are computed from all of them
+MAX_SD_ERROR = 0.06
+LEVEL = 1e-4  # probability of a false alarm, about
+
+
+def sd_error(model, gradient, draws, covariance, seed):
+    """Return how far the worst sd of draws is off, 0.0 where it may be chance.
+
+    Parameters
+    ----------
+    model, gradient : NamedTuple
+        The posterior, and the gradient estimator of the chains. Its errors do not
+        matter, since they are independent of the draws.
+    draws : ndarray of shape (n_chains, n_draws, dim)
+        Recorded draws.
+    covariance : ndarray of shape (d, d)
+        S, about the posterior covariance.
+    seed : SeedSequence
+        Seed of the gradient estimates.
+
+    Returns
+    -------
+    error : float
+        Relative error of the standard deviation that is wrong most clearly; positive
+        where it is too large.
+    """
+    n_chains, n_draws = draws.shape[:2]
+    step = max(1, math.ceil(n_chains * n_draws / MAX_DRAWS))
+    some = draws[:, ::step]
+    if some.shape[1] < MIN_DRAWS:
+        return 0.0
+    thetas = np.array([theta_of(model, draw) for draw in np.concatenate(some)])
+    scores = _scores(model, gradient, thetas, seed)
+    shape = (*some.shape[:2], thetas.shape[1])
+    x = (thetas - thetas.mean(axis=0)).astype(np.float64).reshape(shape)
+    along = (scores @ covariance).reshape(shape)
+    return _clearest(-x * along / np.diag(covariance))
+
+
+def _scores(model, gradient, thetas, seed):
+    """Return gradients of log p at (n, d) thetas, or unbiased estimates; float64."""
+    thetas = thetas.astype(parameter_dtype(model))
+    out, work = np.empty_like(thetas), init_work(model)
+    if is_exact(gradient) or n_rows(model) <= FEW_ROWS:
+        for theta, g in zip(thetas, out, strict=True):
+            log_posterior(model, work, theta, g)
+        return out.astype(np.float64)
+    rng = np.random.default_rng(seed)
+    gradient = for_kernels(prepare(gradient, model))
+    memory = init_memory(gradient, model, thetas[0], rng)
+    estimate_gradient(gradient, memory, model, work, thetas, rng, out)
+    return out.astype(np.float64)
+
+
+def _clearest(products):
+    """Return the error of an sd that is most significant, from (C, n, d) products."""
+    ratio, error = products.mean(axis=(0, 1)), standard_error(products)
+    # The error grows with the ratio; that of a ratio of one decides.
+    error = np.maximum(error / np.maximum(ratio, 0.5), np.finfo(float).tiny)
+    z, sd = (ratio - 1.0) / error, np.sqrt(np.maximum(ratio, 0.0))
+    if not np.isfinite(z).all():
+        return np.inf
+    bound = -ndtri(LEVEL / (2 * z.size))
+    found = (np.abs(z) > bound) & (np.abs(sd - 1.0) > MAX_SD_ERROR)
+    if not found.any():
+        return 0.0
+    j = np.argmax(np.where(found, np.abs(z), -1.0))
+    return float(sd[j] - 1.0)

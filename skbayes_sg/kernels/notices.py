@@ -1,0 +1,15 @@
+"""Words to those who wait, through the logger "skbayes_sg".
+
+Without logging set up, Python writes them to the standard error. To turn them off:
+
+    logging.getLogger("skbayes_sg").setLevel(logging.ERROR)
+"""
+
+import logging
+
+LOGGER = logging.getLogger("skbayes_sg")
+
+
+def notice(text):
+    """Log one line, at the lowest level that Python shows by itself."""
+    LOGGER.warning("skbayes_sg: %s", text)
