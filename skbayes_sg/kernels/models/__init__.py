@@ -1,5 +1,7 @@
 """Models: log-likelihood, prior and their derivatives."""
 
+import skbayes_sg.kernels.models.blockmodel_nodes  # noqa: F401  of Blockmodel
+import skbayes_sg.kernels.models.blockmodel_rates  # noqa: F401  of Blockmodel
 import skbayes_sg.kernels.models.fisher  # noqa: F401  metrics
 import skbayes_sg.kernels.models.glm_draws  # noqa: F401  registers operations of GLM
 import skbayes_sg.kernels.models.glm_passes  # noqa: F401  registers operations of GLM
@@ -8,6 +10,7 @@ import skbayes_sg.kernels.models.lda_hyperparameters  # noqa: F401  of LDA
 import skbayes_sg.kernels.models.lda_topics  # noqa: F401  registers operations of LDA
 import skbayes_sg.kernels.models.matrix_factorization_conditionals  # noqa: F401
 import skbayes_sg.kernels.models.matrix_factorization_draws  # noqa: F401
+from skbayes_sg.kernels.models.blockmodel import Blockmodel
 from skbayes_sg.kernels.models.dirichlet import (
     DirichletMultinomial,
     ExpandedDirichlet,
@@ -27,6 +30,7 @@ from skbayes_sg.kernels.models.proximal import Proximal
 from skbayes_sg.kernels.models.transformed import Transformed
 
 __all__ = [
+    "Blockmodel",
     "DirichletMultinomial",
     "ExpandedDirichlet",
     "GLM",
