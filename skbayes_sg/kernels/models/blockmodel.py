@@ -1,4 +1,4 @@
-"""Mixed-membership stochastic blockmodel of a graph (Airoldi et al., 2008), assortative.
+"""Mixed-membership stochastic blockmodel (Airoldi et al., 2008), assortative.
 
     pi_a ~ Dirichlet(alpha),    beta_k ~ Beta,    delta ~ Beta,
     P(a and b are linked) = p_ab = delta + sum_k pi_ak pi_bk (beta_k - delta)
@@ -43,6 +43,8 @@ from skbayes_sg.kernels.protocol.model import (
     theta_of,
 )
 
+LEAST = 1e-18  # of d, which rounding errors may make negative
+
 
 class Blockmodel(NamedTuple):
     """An undirected graph, and the priors."""
@@ -73,6 +75,8 @@ class BlockmodelWork(NamedTuple):
     following: np.ndarray  # (2 capacity,) int32: the one before, in a list of each node
     other: np.ndarray  # (2 capacity,) int32: the other node of the event
     n_events: np.ndarray  # (1,)
+    chance: np.ndarray  # (capacity,) p_ab of an event's pair
+    geometric: np.ndarray  # (capacity,) sum_k w_k L_k
     cumulative: np.ndarray  # (n,) sums over the nodes
     rows: np.ndarray  # (6, K + 1) buffers
 
@@ -108,6 +112,8 @@ def _(model):
         following=np.zeros(2 * capacity, np.int32),
         other=np.zeros(2 * capacity, np.int32),
         n_events=np.zeros(1, np.int64),
+        chance=np.zeros(capacity),
+        geometric=np.zeros(capacity),
         cumulative=np.zeros(n),
         rows=np.zeros((6, k + 1)),
     )
@@ -120,14 +126,20 @@ def set_rates(model, work, theta):
     for j in range(k + 1):
         x = float(theta[j])
         work.rate[j] = 1.0 / (1.0 + math.exp(-x))
-        work.loss[j] = max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+        work.loss[j] = softplus(x)
     for j in range(k):
         work.alpha[j] = math.exp(theta[k + 1]) * model.alpha[j]
 
 
 @helper
+def softplus(x):
+    """Return log(1 + exp(x)), the loss -log(1 - rate) of a rate with logit x."""
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+@helper
 def link_probability(x, y, rate):
-    """Return p_ab of memberships x and y, (K,) each."""
+    """Return p_ab of memberships x and y, (K,) each; sum_k w_k L_k of losses."""
     k, p = x.size, rate[x.size]
     for j in range(k):
         p += float(x[j]) * float(y[j]) * (rate[j] - rate[k])
@@ -143,7 +155,7 @@ def mean_ratio(x, y, rate, loss):
         w = float(x[j]) * float(y[j])
         p += w * (rate[j] - rate[k])
         geometric += w * (loss[j] - loss[k])
-    return max(math.log1p(-p) + geometric, 1e-18)
+    return max(math.log1p(-p) + geometric, LEAST)
 
 
 @log_likelihood.register(Blockmodel)

@@ -1,0 +1,57 @@
+"""Communities of a graph: how long the chains are, in sweeps over all nodes."""
+
+import math
+
+import numpy as np
+
+from skbayes_sg.inference.exploration.one_mode import explore
+from skbayes_sg.inference.exploration.sweeps import sweeps
+from skbayes_sg.inference.graphs import GraphDraws
+from skbayes_sg.inference.monitoring import monitored
+from skbayes_sg.kernels.models.blockmodel import Blockmodel
+from skbayes_sg.kernels.protocol.model import n_rows, theta_of
+
+BURN_IN = 100  # sweeps
+THIN = 5  # sweeps per draw
+WORK = 2e7  # links times communities of an iteration: some tens of milliseconds
+LINK_RATE, BACKGROUND = 0.1, 1e-5  # at the start
+MONITORED_PAIRS = 40
+
+
+@explore.register(Blockmodel)
+def _(model, request):
+    n, k = n_rows(model), model.alpha.size
+    share = WORK / (k * (n + model.indices.size))
+    if request.start is None:
+        rates = np.append(np.full(k, LINK_RATE), BACKGROUND)
+        if not model.learns_background:
+            rates[k] = model.background_prior[0]
+        first = np.append(np.log(rates) - np.log1p(-rates), 0.0)
+        start = np.tile(first.astype(np.float32), (request.settings.n_chains, 1))
+    else:
+        start = np.stack([theta_of(model, draw) for draw in request.start])
+    return sweeps(
+        model,
+        request,
+        start,
+        at_once=math.ceil(n * min(1.0, share)),
+        refresh=1,
+        burn_in=BURN_IN,
+        thin=THIN,
+    )
+
+
+@monitored.register(Blockmodel)
+def _(model, draws):
+    # No label matters to sum_k pi_ak pi_bk of linked nodes, nor to these sums.
+    n, k = n_rows(model), model.alpha.size
+    parts = GraphDraws.of(draws, n, k)
+    every = max(1, model.indices.size // MONITORED_PAIRS)
+    places = np.arange(0, model.indices.size, every)[:MONITORED_PAIRS]
+    a = np.searchsorted(model.indptr, places, side="right") - 1
+    b = model.indices[places]
+    pi = parts.memberships
+    together = np.einsum("csik,csik->csi", pi[:, :, a], pi[:, :, b])
+    shares = pi.sum(axis=2, dtype=np.float64) / n
+    others = np.sum(shares**2, axis=-1), parts.background
+    return np.concatenate([together, np.stack(others, axis=-1)], axis=-1)
