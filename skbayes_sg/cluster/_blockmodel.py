@@ -273,12 +273,9 @@ class SGMCMCMixedMembershipBlockmodel(
         kept = vars(self).get("moments_")
         if kept is None:
             self.affinity_ = align_draws(self.samples_, n, k)
-            weights = self._flat_weights()
-            mean = np.tensordot(weights, self._flat_draws(), 1).astype(np.float64)
-            square = sum(
-                w * (draw.astype(np.float64) - mean) ** 2
-                for w, draw in zip(weights, self._flat_draws(), strict=True)
-            )
+            weighted = list(zip(self._flat_weights(), self._flat_draws(), strict=True))
+            mean = sum(w * draw.astype(np.float64) for w, draw in weighted)
+            square = sum(w * (draw - mean) ** 2 for w, draw in weighted)
         else:
             means, variances = kept.mean[:, None], kept.covariance[:, None]
             self.affinity_ = align_draws(means, n, k, variances)
@@ -289,10 +286,8 @@ class SGMCMCMixedMembershipBlockmodel(
         self.memberships_ = mean.memberships[0, 0]
         self.memberships_ /= self.memberships_.sum(axis=1, keepdims=True)
         self.memberships_std_ = std.memberships[0, 0]
-        self.link_rates_, self.link_rates_std_ = (
-            mean.link_rates[0, 0],
-            std.link_rates[0, 0],
-        )
+        self.link_rates_ = mean.link_rates[0, 0]
+        self.link_rates_std_ = std.link_rates[0, 0]
         self.background_rate_ = float(mean.background[0, 0])
         self.membership_prior_ = float(mean.prior.mean())
         self.labels_ = self.memberships_.argmax(axis=1)

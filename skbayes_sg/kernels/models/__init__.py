@@ -1,6 +1,8 @@
 """Models: log-likelihood, prior and their derivatives."""
 
+import skbayes_sg.kernels.models.blockmodel_density  # noqa: F401  of Blockmodel
 import skbayes_sg.kernels.models.blockmodel_nodes  # noqa: F401  of Blockmodel
+import skbayes_sg.kernels.models.blockmodel_pair_density  # noqa: F401
 import skbayes_sg.kernels.models.blockmodel_rates  # noqa: F401  of Blockmodel
 import skbayes_sg.kernels.models.fisher  # noqa: F401  metrics
 import skbayes_sg.kernels.models.glm_draws  # noqa: F401  registers operations of GLM
@@ -11,6 +13,7 @@ import skbayes_sg.kernels.models.lda_topics  # noqa: F401  registers operations 
 import skbayes_sg.kernels.models.matrix_factorization_conditionals  # noqa: F401
 import skbayes_sg.kernels.models.matrix_factorization_draws  # noqa: F401
 from skbayes_sg.kernels.models.blockmodel import Blockmodel
+from skbayes_sg.kernels.models.blockmodel_pairs import PairBlockmodel
 from skbayes_sg.kernels.models.dirichlet import (
     DirichletMultinomial,
     ExpandedDirichlet,
@@ -39,6 +42,7 @@ __all__ = [
     "MLP",
     "MatrixFactorization",
     "MinibatchLDA",
+    "PairBlockmodel",
     "Proximal",
     "RatingNoise",
     "RowPrior",

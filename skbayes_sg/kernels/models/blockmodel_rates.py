@@ -21,6 +21,7 @@ from skbayes_sg.kernels.models.blockmodel import (
     set_rates,
     softplus,
 )
+from skbayes_sg.kernels.models.blockmodel_counts import count_pairs
 from skbayes_sg.kernels.models.blockmodel_events import draw_events
 from skbayes_sg.kernels.models.blockmodel_prior import drawn_scale
 from skbayes_sg.kernels.numerics.positive import draw_log_gamma
@@ -59,7 +60,7 @@ def _sum_memberships(work):
 def _draw_rates(model, work, theta, rng):
     k = model.alpha.size
     hits, misses = work.rows[0], work.rows[1]
-    _count_pairs(model, work, rng, hits, misses)
+    count_pairs(model, work, rng, hits, misses)
     for e in range(work.n_events[0]):
         x, y = work.pi[work.other[2 * e + 1]], work.pi[work.other[2 * e]]
         work.chance[e] = link_probability(x, y, work.rate)
@@ -136,40 +137,3 @@ def _log_beta(logit, a, b):
 @helper
 def _log_norm(a, b):
     return math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-
-
-@helper
-def _count_pairs(model, work, rng, hits, misses):
-    """Count links by community, and pairs without a link by the sums of their w."""
-    n, k = work.pi.shape
-    everything = work.rows[3]
-    hits[:] = 0.0
-    for j in range(k):
-        everything[j] = 0.5 * work.total[j] * work.total[j]
-    n_hidden = model.hidden.size // 2
-    n_missing = 0.5 * n * (n - 1.0) - model.indices.size // 2 - n_hidden
-    for a in range(n):
-        x = work.pi[a]
-        for j in range(k):
-            everything[j] -= 0.5 * x[j] * x[j]
-        for i in range(model.hidden_indptr[a], model.hidden_indptr[a + 1]):
-            y = work.pi[model.hidden[i]]
-            for j in range(k):
-                everything[j] -= 0.5 * x[j] * y[j]
-        for i in range(model.indptr[a], model.indptr[a + 1]):
-            b = model.indices[i]
-            if b < a:
-                y = work.pi[b]
-                u = rng.random() * link_probability(x, y, work.rate)
-                found = k
-                for j in range(k):
-                    everything[j] -= x[j] * y[j]
-                    u -= x[j] * y[j] * work.rate[j]
-                    if u < 0.0 and found == k:
-                        found = j
-                hits[found] += 1.0
-    misses[k] = n_missing
-    for j in range(k):
-        misses[j] = max(everything[j], 0.0)
-        misses[k] -= misses[j]
-    misses[k] = max(misses[k], 0.0)

@@ -22,7 +22,7 @@ def start_memberships(model, work, rng):
     links[:] = 0.0
     for j in range(k):
         best, most = -1, 0.0
-        for _ in range(CANDIDATES):
+        for _ in range(CANDIDATES if model.indices.size > 0 else 0):
             place = int(rng.random() * model.indices.size)
             a = model.indices[place]
             found = _count_inside(model, taken, links, a)
