@@ -9,7 +9,8 @@ from skbayes_sg.cluster._graphs import check_graph, check_pairs, neighbors
 from skbayes_sg.cluster._link_answers import LinkAnswersMixin
 from skbayes_sg.inference.graphs import GraphDraws, align_draws
 from skbayes_sg.kernels.models.blockmodel import Blockmodel
-from skbayes_sg.kernels.samplers import Gibbs
+from skbayes_sg.kernels.models.blockmodel_pairs import MAX_NODES, PairBlockmodel
+from skbayes_sg.kernels.samplers import ExpandedMean, Gibbs
 from skbayes_sg.utils._validation import all_or_nothing, check_integer, check_number
 
 
@@ -40,14 +41,16 @@ class SGMCMCMixedMembershipBlockmodel(
     background_rate : float or None, default=None
         Probability delta of a link between nodes of different communities. None draws
         it under a uniform prior.
-    sampler : Gibbs or None
-        From `skbayes_sg.kernels.samplers`.
+    sampler : Gibbs, ExpandedMean or None
+        From `skbayes_sg.kernels.samplers`. None is `Gibbs`. `ExpandedMean` is the
+        SG-RLD of [2]_, with minibatches of links and of pairs without one: for
+        comparison, it is slower by far and biased.
     step_size : float or "auto"
-        Not used by `Gibbs`.
+        Of `ExpandedMean` alone.
     schedule : {"constant", "polynomial", "cyclical"}
         How the step size changes with the iterations.
     batch_size : int or "auto"
-        Nodes per iteration, visited in turn. It changes the draws in no other way.
+        Nodes per iteration, visited in turn; of `ExpandedMean`, pairs of nodes.
     n_draws : int
         Draws kept of each chain; each has ``n_nodes * n_components`` numbers.
     burn_in : int or "auto"
@@ -106,7 +109,7 @@ class SGMCMCMixedMembershipBlockmodel(
     """
 
     _default_sampler = Gibbs()
-    _sampler_kinds = (Gibbs,)
+    _sampler_kinds = (Gibbs, ExpandedMean)
     # Parameters of other estimators.
     gradient, preconditioner = "minibatch", "none"
     temperature, noise_correction = 1.0, False
@@ -187,7 +190,10 @@ class SGMCMCMixedMembershipBlockmodel(
             graph = check_graph(X)
             hidden = check_pairs(graph.nodes, () if exclude is None else exclude)
             self.nodes_, self.n_features_in_ = graph.nodes, graph.nodes.size
-            fit = self._sample_posterior(self._build(graph, hidden), sampler)
+            model = self._build(graph, hidden)
+            if isinstance(sampler, ExpandedMean):
+                model = self._of_pairs(model)
+            fit = self._sample_posterior(model, sampler)
             self._set_communities()
         return self._finished(fit)
 
@@ -260,6 +266,21 @@ class SGMCMCMixedMembershipBlockmodel(
             learns_background=fixed is None,
             learns_alpha=learns,
         )
+
+    def _of_pairs(self, model):
+        """Return the model of minibatches of pairs."""
+        if not model.learns_background or model.learns_alpha:
+            raise ValueError(
+                f"membership_prior={self.membership_prior!r} and background_rate="
+                f"{self.background_rate!r} are not for ExpandedMean, which draws the "
+                "background rate and no prior; use sampler=None"
+            )
+        if self.nodes_.size > MAX_NODES:
+            raise ValueError(
+                f"ExpandedMean takes at most {MAX_NODES} nodes, and the graph has "
+                f"{self.nodes_.size}; use sampler=None"
+            )
+        return PairBlockmodel(*(getattr(model, f) for f in PairBlockmodel._fields))
 
     def _last_draws(self):
         """Return the last draws, if the graph has as many nodes and communities."""
