@@ -2,6 +2,7 @@
 
 from skbayes_sg._renamed import find_old_names
 from skbayes_sg.base._saving import SavedDraws, load_draws, save_draws
+from skbayes_sg.cluster import SGMCMCMixedMembershipBlockmodel
 from skbayes_sg.decomposition import (
     SGBPMFRecommender,
     SGMCMCLatentDirichletAllocation,
@@ -53,6 +54,7 @@ __all__ = [
     "SGMCMCLatentDirichletAllocation",
     "SGMCMCLinearRegression",
     "SGMCMCLogisticRegression",
+    "SGMCMCMixedMembershipBlockmodel",
     "SGMCMCNegativeBinomialRegressor",
     "SGMCMCPoissonRegressor",
     "SGMCMCRegressorMLP",

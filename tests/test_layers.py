@@ -64,6 +64,7 @@ LAYERS = {
     **{
         room: (*ESTIMATORS, room)
         for room in rooms(
+            "cluster",
             "linear_model",
             "neural_network",
             "decomposition",

@@ -1,5 +1,6 @@
 """Where chains start, in which units they move, and how far: one file per family."""
 
+import skbayes_sg.inference.exploration.blockmodel  # noqa: F401  registers
 import skbayes_sg.inference.exploration.glm  # noqa: F401  registers
 import skbayes_sg.inference.exploration.lda  # noqa: F401  registers
 import skbayes_sg.inference.exploration.matrix_factorization  # noqa: F401  registers

@@ -18,6 +18,7 @@ from skbayes_sg.inference.exploration.request import (
     check_batch_size,
     chosen,
 )
+from skbayes_sg.inference.exploration.sweeps import sweeps
 from skbayes_sg.inference.monitoring import monitored
 from skbayes_sg.inference.topics import (
     TopicDraws,
@@ -25,7 +26,7 @@ from skbayes_sg.inference.topics import (
     word_probabilities,
 )
 from skbayes_sg.kernels.coordinates import Identity
-from skbayes_sg.kernels.gradients import InTurn, Minibatch
+from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.models.lda import LDA
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
 from skbayes_sg.kernels.protocol.model import n_parameters, n_rows, theta_of
@@ -42,32 +43,18 @@ TOKENS = 500_000  # of an automatic minibatch: some tens of milliseconds
 @explore.register(LDA)
 def _(model, request):
     settings, n = request.settings, n_rows(model)
-    check_batch_size(settings.batch_size, n)
-    automatic = math.ceil(n * min(1.0, TOKENS / max(1, model.words.size)))
-    size = chosen(settings.batch_size, automatic)
-    d, per_sweep = n_parameters(model), math.ceil(n / size)
+    at_once = math.ceil(n * min(1.0, TOKENS / max(1, model.words.size)))
     if request.start is None:
-        start = np.log(np.full((settings.n_chains, d), 1.0 / model.n_topics))
+        shape = settings.n_chains, n_parameters(model)
+        start = np.log(np.full(shape, 1.0 / model.n_topics))
     else:
         start = np.stack([theta_of(model, draw) for draw in request.start])
     if not model.learns_alpha:
         start[:, :-1] = np.log(model.alpha)
     if not model.learns_beta:
         start[:, -1] = math.log(model.beta)
-    return Exploration(
-        model=model._replace(refresh_every=REFRESH * per_sweep),
-        sampler=request.sampler,
-        gradient=InTurn(size),
-        coordinates=Identity(),
-        start=start,
-        mode=start[0],
-        theta_sd=np.ones(d),
-        gradient_variance=np.zeros(d),
-        step_size=float(chosen(settings.step_size, 1.0)),
-        burn_in=chosen(settings.burn_in, BURN_IN * per_sweep),
-        thin=chosen(settings.thin, THIN * per_sweep),
-        step_limit=None,
-    )
+    lengths = {"refresh": REFRESH, "burn_in": BURN_IN, "thin": THIN}
+    return sweeps(model, request, start, at_once=at_once, **lengths)
 
 
 @explore.register(MinibatchLDA)

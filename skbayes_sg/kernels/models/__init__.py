@@ -1,5 +1,9 @@
 """Models: log-likelihood, prior and their derivatives."""
 
+import skbayes_sg.kernels.models.blockmodel_density  # noqa: F401  of Blockmodel
+import skbayes_sg.kernels.models.blockmodel_nodes  # noqa: F401  of Blockmodel
+import skbayes_sg.kernels.models.blockmodel_pair_density  # noqa: F401
+import skbayes_sg.kernels.models.blockmodel_rates  # noqa: F401  of Blockmodel
 import skbayes_sg.kernels.models.fisher  # noqa: F401  metrics
 import skbayes_sg.kernels.models.glm_bounds  # noqa: F401  registers
 import skbayes_sg.kernels.models.glm_draws  # noqa: F401  registers operations of GLM
@@ -11,6 +15,8 @@ import skbayes_sg.kernels.models.lda_topics  # noqa: F401  registers operations 
 import skbayes_sg.kernels.models.matrix_factorization_conditionals  # noqa: F401
 import skbayes_sg.kernels.models.matrix_factorization_draws  # noqa: F401
 import skbayes_sg.kernels.models.transformed_metrics  # noqa: F401  of Transformed
+from skbayes_sg.kernels.models.blockmodel import Blockmodel
+from skbayes_sg.kernels.models.blockmodel_pairs import PairBlockmodel
 from skbayes_sg.kernels.models.dirichlet import DirichletMultinomial
 from skbayes_sg.kernels.models.expanded_dirichlet import ExpandedDirichlet
 from skbayes_sg.kernels.models.gaussian import GaussianMean
@@ -29,6 +35,7 @@ from skbayes_sg.kernels.models.proximal import Proximal
 from skbayes_sg.kernels.models.transformed import Transformed
 
 __all__ = [
+    "Blockmodel",
     "DirichletMultinomial",
     "ExpandedDirichlet",
     "GLM",
@@ -38,6 +45,7 @@ __all__ = [
     "MLP",
     "MatrixFactorization",
     "MinibatchLDA",
+    "PairBlockmodel",
     "Proximal",
     "RatingNoise",
     "RowPrior",

@@ -1,0 +1,139 @@
+"""Held-out links of networks of co-authors, and overlapping communities of LFR.
+
+Protocol of Li, Ahn & Welling (2016): a share of the links and as many pairs without one
+are held out; the score is minus the mean log probability, averaged over draws before
+the logarithm. Their traces end at 1.500 after 9,130 s (hepph, K = 30) and 2.041 after
+31,477 s (grqc, K = 50), with 1 % held out; SVI at 1.771 and 2.757. AUC is compared with
+Adamic & Adar's index of common neighbors.
+
+    python benchmarks/bench_communities.py FOLDER
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from skbayes_sg import SGMCMCMixedMembershipBlockmodel
+from skbayes_sg.datasets import fetch_network, make_graph
+from skbayes_sg.datasets._graphs import adjacency_of
+
+RUNS = {  # network, communities, share held out, sweeps of burn-in
+    "hepph": [(30, 0.01, 60), (100, 0.1, 60)],
+    "grqc": [(50, 0.01, 100)],
+    "netscience": [(100, 0.1, 100)],
+    "lfr": [(28, 0.1, 100)],
+}
+
+
+def load(name, folder):
+    """Return the adjacency matrix, and the labels of the nodes."""
+    if name != "lfr":
+        data = fetch_network(name, data_home=folder, download_if_missing=False)
+        return data.adjacency, data.nodes
+    pairs = np.loadtxt(Path(folder, "networks", "LFR-network-n1000-k28.txt"), int)
+    nodes, places = np.unique(pairs, return_inverse=True)
+    return adjacency_of(places.reshape(-1, 2), nodes.size), nodes
+
+
+def hold_out(adjacency, share, seed=0):
+    """Return pairs of nodes, one half of them linked, and whether they are."""
+    rng, n = np.random.default_rng(seed), adjacency.shape[0]
+    links = np.stack(adjacency.nonzero(), axis=1)
+    links = links[links[:, 0] < links[:, 1]]
+    m = round(share * len(links))
+    missing = np.sort(rng.integers(n, size=(3 * m + 100, 2)), axis=1)
+    missing = np.unique(missing[missing[:, 0] != missing[:, 1]], axis=0)
+    missing = missing[adjacency[missing[:, 0], missing[:, 1]] == 0]
+    missing = missing[rng.permutation(len(missing))[:m]]
+    chosen = links[rng.permutation(len(links))[:m]]
+    return np.concatenate([chosen, missing]), np.repeat([1, 0], m)
+
+
+def adamic_adar(adjacency, pairs, linked):
+    """Return the index of pairs, without the links that are held out."""
+    known = adjacency.tolil()
+    for a, b in pairs[linked == 1]:
+        known[a, b] = known[b, a] = 0
+    known = known.tocsr()
+    weights = 1.0 / np.log(np.maximum(np.asarray(known.sum(axis=0)), 2.0))
+    scaled = known.multiply(weights[None, :]).tocsr()
+    return np.asarray(scaled[pairs[:, 0]].multiply(known[pairs[:, 1]]).sum(axis=1))
+
+
+def f1_of(memberships, nodes, folder):
+    """Return the mean best-match F1 of communities with the truth, both ways."""
+    truth = {}
+    path = Path(folder, "networks", "LFR-ground-truth-n1000-k28.txt")
+    for line in path.read_text().splitlines():
+        node, *communities = line.split()
+        for community in communities:
+            truth.setdefault(community, set()).add(int(node))
+    found = [set(nodes[column > 0.1]) for column in memberships.T]
+    found = [some for some in found if some]
+    scores = np.array(
+        [[2 * len(a & b) / (len(a) + len(b)) for b in truth.values()] for a in found]
+    )
+    return 0.5 * (scores.max(axis=0).mean() + scores.max(axis=1).mean())
+
+
+def fitted(adjacency, k, burn_in, pairs=None, seed=0, **settings):
+    """Return the model and the seconds of processor time that its fit took."""
+    model = SGMCMCMixedMembershipBlockmodel(
+        k,
+        n_chains=1,
+        n_draws=10,
+        burn_in=burn_in,
+        thin=4,
+        random_state=seed,
+        **settings,
+    )
+    began = time.process_time()
+    model.fit(adjacency, exclude=pairs)
+    return model, time.process_time() - began
+
+
+def large(n, k):
+    """Print what a graph of n nodes and about 10 n links takes."""
+    degree, size = 20, n / k
+    graph = make_graph(
+        n, k, membership_prior=0.02, link_rates=degree / size, background_rate=1e-9,
+        random_state=0,
+    )  # fmt: skip
+    _, seconds = fitted(graph.adjacency, k, 10, keep="variances")
+    links = graph.adjacency.nnz // 2
+    print(f"{n} nodes, {links} links, K = {k}: {seconds / 50:.2f} s per sweep")
+
+
+def main():
+    """Run the comparison."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", help="folder of the data, with networks/ in it")
+    parser.add_argument("--only", nargs="+", default=list(RUNS))
+    parser.add_argument("--large", type=int, default=0, help="nodes of a large graph")
+    arguments = parser.parse_args()
+    small = make_graph(50, 3, random_state=0).adjacency
+    fitted(small, 3, 1, [[0, 1]])  # compile
+    for name in arguments.only:
+        adjacency, nodes = load(name, arguments.folder)
+        for k, share, burn_in in RUNS[name]:
+            pairs, linked = hold_out(adjacency, share)
+            model, seconds = fitted(adjacency, k, burn_in, pairs)
+            auc = roc_auc_score(linked, model.predict_link(pairs))
+            index = adamic_adar(adjacency, pairs, linked)
+            line = f"{name} K={k} {share:.0%} held out: {seconds:.1f} s, -log p "
+            line += f"{-model.score(pairs, linked):.3f}, AUC {auc:.3f} (Adamic-Adar "
+            print(f"{line}{roc_auc_score(linked, index):.3f})", flush=True)
+        if name == "lfr":
+            for seed in range(5):
+                model, seconds = fitted(adjacency, 28, 100, seed=seed)
+                f1 = f1_of(model.memberships_, nodes, arguments.folder)
+                print(f"lfr seed {seed}: {seconds:.1f} s, F1 {f1:.3f}", flush=True)
+    if arguments.large:
+        large(arguments.large, 50)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,320 @@
+"""Overlapping communities of graphs by the mixed-membership stochastic blockmodel."""
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin
+
+from skbayes_sg.base._callbacks import with_callbacks
+from skbayes_sg.base._sampling import BaseSGMCMC
+from skbayes_sg.cluster._graphs import check_graph, check_pairs, neighbors
+from skbayes_sg.cluster._link_answers import LinkAnswersMixin
+from skbayes_sg.inference.graphs import GraphDraws, align_draws
+from skbayes_sg.kernels.models.blockmodel import Blockmodel
+from skbayes_sg.kernels.models.blockmodel_pairs import MAX_NODES, PairBlockmodel
+from skbayes_sg.kernels.samplers import ExpandedMean, Gibbs
+from skbayes_sg.utils._validation import all_or_nothing, check_integer, check_number
+
+
+class SGMCMCMixedMembershipBlockmodel(
+    LinkAnswersMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, BaseSGMCMC
+):
+    """Overlapping communities of a graph, with the uncertainty of who belongs to which.
+
+    Every node has memberships pi_a of the communities, which sum to one, and every
+    community a rate beta_k of links. Two nodes are linked with probability ``delta +
+    sum_k pi_ak pi_bk (beta_k - delta)`` (assortative, [1]_ and [2]_). For undirected
+    graphs whose links have no weights; directed and bipartite graphs are not supported.
+
+    The default sampler sweeps over the nodes and draws the memberships of each from
+    their conditional law: all links are read, and pairs without a link enter by sums
+    over communities and a few random events that make these sums exact. Hence no step
+    size or minibatch biases the draws, and a sweep costs as much as there are links.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of communities K. Some stay empty where there are fewer.
+    membership_prior : float, "learn" or None, default=None
+        Dirichlet prior of the memberships; None is ``1 / n_components``, a small number
+        prefers few communities per node. "learn" draws it under a Gamma(1, 1) prior.
+    link_prior : tuple of two floats, default=(1.0, 1.0)
+        Beta prior of the link rates: a prior number of links and of missing ones.
+    background_rate : float or None, default=None
+        Probability delta of a link between nodes of different communities. None draws
+        it under a uniform prior.
+    sampler : Gibbs, ExpandedMean or None
+        From `skbayes_sg.kernels.samplers`. None is `Gibbs`. `ExpandedMean` is the
+        SG-RLD of [2]_, with minibatches of links and of pairs without one: for
+        comparison, it is slower by far and biased.
+    step_size : float or "auto"
+        Of `ExpandedMean` alone.
+    schedule : {"constant", "polynomial", "cyclical"}
+        How the step size changes with the iterations.
+    batch_size : int or "auto"
+        Nodes per iteration, visited in turn; of `ExpandedMean`, pairs of nodes.
+    n_draws : int
+        Draws kept of each chain; each has ``n_nodes * n_components`` numbers.
+    burn_in : int or "auto"
+        Iterations before the first draw; "auto" is 100 sweeps over all nodes.
+    thin : int or "auto"
+        Iterations per draw; "auto" is 5 sweeps.
+    keep : {"draws", "variances"}
+        "variances" keeps mean and variance of each chain's draws alone, for graphs of
+        millions of nodes.
+
+    Attributes
+    ----------
+    memberships_, memberships_std_ : ndarray of shape (n_nodes, n_components)
+        Posterior means and standard deviations; rows of the means sum to one.
+    labels_ : ndarray of shape (n_nodes,)
+        The community of the largest membership of each node.
+    link_rates_, link_rates_std_ : ndarray of shape (n_components,)
+        Probabilities of links inside of the communities.
+    background_rate_ : float
+        Probability of a link between communities, its posterior mean.
+    membership_prior_ : float
+        The prior of the memberships, its posterior mean if it is learned.
+    sizes_ : ndarray of shape (n_components,)
+        Sums of the memberships: how many nodes a community has.
+    n_used_ : int
+        Communities to which some node belongs more than to any other.
+    affinity_ : ndarray of shape (n_chains, n_components)
+        How well the communities of each chain's draws match the mean of all draws, from
+        0 to 1: the Hellinger affinity. That of empty communities means nothing.
+    nodes_ : ndarray of shape (n_nodes,)
+        Labels of the nodes, in the order of all other arrays.
+    samples_ : ndarray of shape (n_chains, n_draws, dim)
+        Draws: a row of memberships for each node, the link rates, the background rate,
+        and the prior of each community.
+    moments_ : Moments
+        With ``keep="variances"``, in place of `samples_`.
+
+    References
+    ----------
+    .. [1] E. Airoldi, D. Blei, S. Fienberg and E. Xing (2008). Mixed membership
+       stochastic blockmodels. Journal of Machine Learning Research 9.
+    .. [2] W. Li, S. Ahn and M. Welling (2016). Scalable MCMC for mixed membership
+       stochastic blockmodels. AISTATS.
+
+    Examples
+    --------
+    >>> from skbayes_sg import SGMCMCMixedMembershipBlockmodel
+    >>> from skbayes_sg.datasets import make_graph
+    >>> graph = make_graph(100, 3, link_rates=0.5, random_state=0)
+    >>> model = SGMCMCMixedMembershipBlockmodel(3, random_state=0)
+    >>> model.fit(graph.adjacency).memberships_.shape
+    (100, 3)
+    >>> probability, std = model.predict_link([[0, 1], [0, 2]], return_std=True)
+    >>> probability.shape, std.shape
+    ((2,), (2,))
+    """
+
+    _default_sampler = Gibbs()
+    _sampler_kinds = (Gibbs, ExpandedMean)
+    # Parameters of other estimators.
+    gradient, preconditioner = "minibatch", "none"
+    temperature, noise_correction = 1.0, False
+
+    def __init__(
+        self,
+        n_components=10,
+        *,
+        membership_prior=None,
+        link_prior=(1.0, 1.0),
+        background_rate=None,
+        sampler=None,
+        step_size="auto",
+        schedule="constant",
+        batch_size="auto",
+        n_draws=20,
+        burn_in="auto",
+        thin="auto",
+        n_chains=2,
+        storage=None,
+        keep="draws",
+        warm_start=False,
+        checkpoint=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.membership_prior = membership_prior
+        self.link_prior = link_prior
+        self.background_rate = background_rate
+        self.sampler = sampler
+        self.step_size = step_size
+        self.schedule = schedule
+        self.batch_size = batch_size
+        self.n_draws = n_draws
+        self.burn_in = burn_in
+        self.thin = thin
+        self.n_chains = n_chains
+        self.storage = storage
+        self.keep = keep
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = True
+        return tags
+
+    @with_callbacks
+    def fit(self, X, y=None, *, exclude=None):
+        """Draw from the posterior of memberships and rates.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_nodes, n_nodes), graph, or pairs
+            The graph: a symmetric matrix of zeros and ones without a diagonal; a
+            graph of networkx; or an array of shape (n_links, 2) of linked nodes, whose
+            labels can be sorted. Shape (2, 2) is a matrix. Nodes without links belong
+            wherever the prior and their missing links put them.
+        y : None
+            Ignored.
+        exclude : array-like of shape (n_pairs, 2), default=None
+            Pairs of nodes of which is not known whether they are linked, whatever X
+            says, for instance those held out to score predictions.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        sampler = self._check_parameters()
+        with all_or_nothing(self):
+            graph = check_graph(X)
+            hidden = check_pairs(graph.nodes, () if exclude is None else exclude)
+            self.nodes_, self.n_features_in_ = graph.nodes, graph.nodes.size
+            model = self._build(graph, hidden)
+            if isinstance(sampler, ExpandedMean):
+                model = self._of_pairs(model)
+            fit = self._sample_posterior(model, sampler)
+            self._set_communities()
+        return self._finished(fit)
+
+    def fit_predict(self, X, y=None, *, exclude=None):
+        """Fit, and return the community of the largest membership of each node.
+
+        Parameters
+        ----------
+        X, y, exclude
+            As for `fit`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_nodes,)
+            `labels_`.
+        """
+        return self.fit(X, y, exclude=exclude).labels_
+
+    def _check_parameters(self):
+        """Validate the parameters; return the sampler."""
+        check_integer("n_components", self.n_components, at_least=1)
+        prior = self.membership_prior
+        if isinstance(prior, str) and prior != "learn":
+            raise ValueError(
+                f'membership_prior={prior!r} is not allowed; use "learn" or a number'
+            )
+        if prior is not None and not isinstance(prior, str):
+            check_number("membership_prior", prior, above=0)
+        if np.shape(self.link_prior) != (2,):
+            raise ValueError(f"link_prior={self.link_prior!r} must be two numbers")
+        for value in self.link_prior:
+            check_number("link_prior", value, above=0)
+        if self.background_rate is not None:
+            check_number("background_rate", self.background_rate, above=0)
+            if self.background_rate >= 1:
+                raise ValueError(
+                    f"background_rate={self.background_rate!r} must be less than 1"
+                )
+        if self.keep == "moments":
+            raise ValueError(
+                'keep="moments" is not for memberships, which have too many '
+                'correlations; use "variances" or "draws"'
+            )
+        return self._check_sampling()
+
+    def _build(self, graph, hidden):
+        """Return the model of a graph, (m, 2) `hidden` pairs of which are not known."""
+        n, k = graph.nodes.size, self.n_components
+        indptr, indices = graph.indptr, graph.indices
+        if len(hidden):
+            a = np.repeat(np.arange(n), np.diff(indptr))
+            keys = np.concatenate([hidden @ [n, 1], hidden @ [1, n]])
+            known = ~np.isin(a * np.int64(n) + indices, keys)
+            counts = np.bincount(a[known], minlength=n)
+            indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            indices = indices[known]
+        learns = isinstance(self.membership_prior, str)
+        alpha = self.membership_prior
+        alpha = 1.0 / k if learns or alpha is None else float(alpha)
+        fixed = self.background_rate
+        background = (1.0, 1.0) if fixed is None else (fixed, 1.0 - fixed)
+        return Blockmodel(
+            indptr=indptr,
+            indices=indices,
+            hidden_indptr=(found := neighbors(hidden, n))[0],
+            hidden=found[1],
+            alpha=np.full(k, alpha),
+            link_prior=np.array(self.link_prior, np.float64),
+            background_prior=np.array(background),
+            learns_background=fixed is None,
+            learns_alpha=learns,
+        )
+
+    def _of_pairs(self, model):
+        """Return the model of minibatches of pairs."""
+        if not model.learns_background or model.learns_alpha:
+            raise ValueError(
+                f"membership_prior={self.membership_prior!r} and background_rate="
+                f"{self.background_rate!r} are not for ExpandedMean, which draws the "
+                "background rate and no prior; use sampler=None"
+            )
+        if self.nodes_.size > MAX_NODES:
+            raise ValueError(
+                f"ExpandedMean takes at most {MAX_NODES} nodes, and the graph has "
+                f"{self.nodes_.size}; use sampler=None"
+            )
+        return PairBlockmodel(*(getattr(model, f) for f in PairBlockmodel._fields))
+
+    def _last_draws(self):
+        """Return the last draws, if the graph has as many nodes and communities."""
+        draws = super()._last_draws()
+        size = self.n_components * (self.nodes_.size + 2) + 1
+        return draws if draws is not None and draws.shape[1] == size else None
+
+    def _set_communities(self):
+        """Match the communities of all draws, and set what follows from them."""
+        n, k = self.nodes_.size, self.n_components
+        kept = vars(self).get("moments_")
+        if kept is None:
+            self.affinity_ = align_draws(self.samples_, n, k)
+            weighted = list(zip(self._flat_weights(), self._flat_draws(), strict=True))
+            mean = sum(w * draw.astype(np.float64) for w, draw in weighted)
+            square = sum(w * (draw - mean) ** 2 for w, draw in weighted)
+        else:
+            means, variances = kept.mean[:, None], kept.covariance[:, None]
+            self.affinity_ = align_draws(means, n, k, variances)
+            mean = kept.mean.mean(axis=0, dtype=np.float64)
+            square = kept.covariance.mean(axis=0) + kept.mean.var(axis=0)
+        mean = GraphDraws.of(mean[None, None], n, k)
+        std = GraphDraws.of(np.sqrt(square)[None, None], n, k)
+        self.memberships_ = mean.memberships[0, 0]
+        self.memberships_ /= self.memberships_.sum(axis=1, keepdims=True)
+        self.memberships_std_ = std.memberships[0, 0]
+        self.link_rates_ = mean.link_rates[0, 0]
+        self.link_rates_std_ = std.link_rates[0, 0]
+        self.background_rate_ = float(mean.background[0, 0])
+        self.membership_prior_ = float(mean.prior.mean())
+        self.labels_ = self.memberships_.argmax(axis=1)
+        self.sizes_ = self.memberships_.sum(axis=0)
+        self.n_used_ = int(np.unique(self.labels_).size)
+
+    @property
+    def _n_features_out(self):
+        return self.n_components

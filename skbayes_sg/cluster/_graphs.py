@@ -1,0 +1,130 @@
+"""Checks of graphs, in the kinds in which users have them, and of pairs of nodes."""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array
+
+MAX_NODES = 2**31 - 1
+
+
+class Graph(NamedTuple):
+    """An undirected graph."""
+
+    nodes: np.ndarray  # (n,) labels
+    indptr: np.ndarray  # (n + 1,) int64: where the neighbors of each node begin
+    indices: np.ndarray  # int32: the neighbors, in increasing order
+
+
+def check_graph(adjacency):
+    """Return the graph; raise an error with the remedy where it is none.
+
+    Parameters
+    ----------
+    adjacency : sparse or dense (n, n), networkx graph, or array-like (n_links, 2)
+        A square matrix is symmetric, of zeros and ones. Pairs are labels of nodes.
+    """
+    if hasattr(adjacency, "is_directed") and hasattr(adjacency, "edges"):
+        return _from_networkx(adjacency)
+    if not sp.issparse(adjacency):
+        pairs = np.asarray(adjacency)
+        if pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.shape[0] != 2:
+            return _from_pairs(pairs)
+    return _from_matrix(adjacency)
+
+
+def _from_networkx(graph):
+    if graph.is_directed():
+        raise ValueError(
+            "the graph is directed, which is not supported; use graph.to_undirected()"
+        )
+    nodes = np.empty(len(graph), object)
+    nodes[:] = list(graph)
+    place = {node: i for i, node in enumerate(graph)}
+    pairs = [(place[edge[0]], place[edge[1]]) for edge in graph.edges]
+    plain = np.array(list(graph))
+    labels = plain if plain.shape == nodes.shape else nodes
+    return _graph(labels, np.array(pairs, np.int64).reshape(-1, 2))
+
+
+def _from_pairs(pairs):
+    if pairs.dtype.kind == "f" and not np.isfinite(pairs).all():
+        raise ValueError("pairs of nodes hold NaN or infinity; use labels of nodes")
+    nodes, places = np.unique(pairs, return_inverse=True)
+    return _graph(nodes, places.reshape(-1, 2))
+
+
+def _from_matrix(adjacency):
+    kinds = {"dtype": "numeric", "accept_sparse": "csr", "input_name": "adjacency"}
+    matrix = sp.csr_array(check_array(adjacency, **kinds))
+    n = matrix.shape[0]
+    if matrix.shape[1] != n:
+        raise ValueError(
+            f"adjacency has shape {matrix.shape}; it must be square, or (n_links, 2) "
+            "pairs of nodes"
+        )
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    if np.any(matrix.data != 1):
+        value = matrix.data[matrix.data != 1][0]
+        raise ValueError(
+            f"adjacency holds the weight {value:.6g}; links have no weights here, use "
+            "adjacency != 0 or a threshold"
+        )
+    if (abs(matrix - matrix.T)).nnz:
+        raise ValueError(
+            "adjacency is not symmetric; directed graphs are not supported, use "
+            "adjacency.maximum(adjacency.T)"
+        )
+    return _graph(np.arange(n), np.stack(matrix.nonzero(), axis=1))
+
+
+def _graph(nodes, places):
+    if len(nodes) > MAX_NODES:
+        raise ValueError(f"the graph has {len(nodes)} nodes, more than {MAX_NODES}")
+    if len(places) == 0:
+        raise ValueError("the graph has no links: there are no communities to find")
+    loops = places[places[:, 0] == places[:, 1]]
+    if len(loops):
+        raise ValueError(
+            f"node {nodes[loops[0, 0]]!r} is linked to itself, as {len(loops)} nodes "
+            "are; remove links of nodes to themselves, adjacency.setdiag(0)"
+        )
+    return Graph(nodes, *neighbors(places, len(nodes)))
+
+
+def neighbors(pairs, n_nodes):
+    """Return where the neighbors of each node begin, and these, of (m, 2) pairs."""
+    both = np.concatenate([pairs, pairs[:, ::-1]]).T
+    ones = np.ones(both.shape[1], np.int8)
+    links = sp.csr_array(sp.coo_array((ones, both), (n_nodes, n_nodes)))
+    links.sort_indices()
+    return links.indptr.astype(np.int64), links.indices.astype(np.int32)
+
+
+def check_pairs(nodes, pairs, name="pairs"):
+    """Return (m, 2) places of pairs of labels; raise where there are no such nodes."""
+    labels = np.asarray(pairs)
+    if labels.size == 0:
+        return np.zeros((0, 2), np.int64)
+    if labels.ndim != 2 or labels.shape[1] != 2:
+        raise ValueError(
+            f"{name} has shape {labels.shape}; it must be (n_pairs, 2), a pair of "
+            "nodes in each row"
+        )
+    if nodes.dtype == object or labels.dtype.kind != nodes.dtype.kind:
+        known = {node: i for i, node in enumerate(nodes.tolist())}
+        places = [[known.get(label, -1) for label in row] for row in labels.tolist()]
+        places = np.array(places, np.int64)
+    else:
+        order = np.argsort(nodes, kind="stable")
+        at = np.minimum(np.searchsorted(nodes, labels, sorter=order), nodes.size - 1)
+        places = np.where(nodes[order[at]] == labels, order[at], -1)
+    if (places < 0).any():
+        label = labels[places < 0][0]
+        raise ValueError(f"{name} holds the node {label!r}, which the graph has not")
+    if (places[:, 0] == places[:, 1]).any():
+        label = labels[places[:, 0] == places[:, 1]][0, 0]
+        raise ValueError(f"{name} holds the node {label!r} paired with itself")
+    return places

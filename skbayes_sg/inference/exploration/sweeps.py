@@ -1,0 +1,52 @@
+"""Chains that sweep over all rows with draws from conditional laws.
+
+They have neither a step size nor a mode to start from.
+"""
+
+import math
+
+import numpy as np
+
+from skbayes_sg.inference.exploration.request import (
+    Exploration,
+    check_batch_size,
+    chosen,
+)
+from skbayes_sg.kernels.coordinates import Identity
+from skbayes_sg.kernels.gradients import InTurn
+from skbayes_sg.kernels.protocol.model import n_parameters, n_rows
+
+
+def sweeps(model, request, start, *, at_once, refresh, burn_in, thin):
+    """Return the exploration of chains that visit rows in turn.
+
+    Parameters
+    ----------
+    model, request : NamedTuple
+        As for `explore`.
+    start : ndarray of shape (n_chains, n_parameters)
+        Where chains start.
+    at_once : int
+        Rows of an iteration, unless the user sets them.
+    refresh, burn_in, thin : int
+        Sweeps per draw of the parameters, before the first draw, and per draw, unless
+        the user sets the last two.
+    """
+    settings, d = request.settings, n_parameters(model)
+    check_batch_size(settings.batch_size, n_rows(model))
+    size = chosen(settings.batch_size, at_once)
+    per_sweep = math.ceil(n_rows(model) / size)
+    return Exploration(
+        model=model._replace(refresh_every=refresh * per_sweep),
+        sampler=request.sampler,
+        gradient=InTurn(size),
+        coordinates=Identity(),
+        start=start,
+        mode=start[0],
+        theta_sd=np.ones(d),
+        gradient_variance=np.zeros(d),
+        step_size=float(chosen(settings.step_size, 1.0)),
+        burn_in=chosen(settings.burn_in, burn_in * per_sweep),
+        thin=chosen(settings.thin, thin * per_sweep),
+        step_limit=None,
+    )

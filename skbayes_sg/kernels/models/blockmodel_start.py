@@ -1,0 +1,89 @@
+"""Memberships from which a chain starts: dense neighborhoods, one for each community.
+
+From nearly equal memberships a chain takes long to find communities, and some are found
+twice and others never. A node whose neighbors are linked to one another lies inside of
+one community, and so do its neighbors (Gleich & Seshadhri, 2012). For each community
+the best of some nodes at random is taken, by the number of links among neighbors that
+no earlier community has: chains start at different places.
+"""
+
+from skbayes_sg.kernels.generic import helper
+
+CANDIDATES = 30  # nodes that are compared for each community
+OWN = 0.9  # membership of the neighbors, shared by their communities
+
+
+@helper
+def start_memberships(model, work, rng):
+    """Write memberships of all nodes to `work`."""
+    n, k = work.pi.shape
+    taken, links = work.head, work.cumulative
+    work.pi[:] = 0.0
+    links[:] = 0.0
+    for j in range(k):
+        best, most = -1, 0.0
+        for _ in range(CANDIDATES if model.indices.size > 0 else 0):
+            place = int(rng.random() * model.indices.size)
+            a = model.indices[place]
+            found = _count_inside(model, taken, links, a)
+            if found > most:
+                best, most = a, found
+            _clear(model, links, a)
+        if best >= 0:
+            _take(model, work, best, j)
+    taken[:] = -1
+    work.total[:] = 0.0
+    for a in range(n):
+        _share(work, a)
+
+
+@helper
+def _count_inside(model, taken, links, a):
+    """Count the links of each free neighbor of `a` to others; return their sum."""
+    total = 0.0
+    for i in range(model.indptr[a], model.indptr[a + 1]):
+        if taken[model.indices[i]] < 0:
+            links[model.indices[i]] = 1.0
+    for i in range(model.indptr[a], model.indptr[a + 1]):
+        b = model.indices[i]
+        if links[b] > 0.0:
+            for j in range(model.indptr[b], model.indptr[b + 1]):
+                if links[model.indices[j]] > 0.0:
+                    links[b] += 1.0
+            total += links[b]
+    return total
+
+
+@helper
+def _clear(model, links, a):
+    for i in range(model.indptr[a], model.indptr[a + 1]):
+        links[model.indices[i]] = 0.0
+
+
+@helper
+def _take(model, work, a, j):
+    """Let `a` and its neighbors belong to community j, but for those hardly linked."""
+    taken, links = work.head, work.cumulative
+    total, count = _count_inside(model, taken, links, a), 0.0
+    for i in range(model.indptr[a], model.indptr[a + 1]):
+        count += links[model.indices[i]] > 0.0
+    for i in range(model.indptr[a], model.indptr[a + 1]):
+        b = model.indices[i]
+        if links[b] >= 0.5 * total / count:
+            taken[b] = j
+            work.pi[b, j] = 1.0
+    taken[a] = j
+    work.pi[a, j] = 1.0
+    _clear(model, links, a)
+
+
+@helper
+def _share(work, a):
+    """Let the memberships of a node sum to one, none of them zero."""
+    k, found = work.total.size, 0.0
+    for j in range(k):
+        found += work.pi[a, j]
+    for j in range(k):
+        own = OWN * work.pi[a, j] / found if found > 0.0 else OWN / k
+        work.pi[a, j] = own + (1.0 - OWN) / k
+        work.total[j] += work.pi[a, j]
