@@ -1,8 +1,8 @@
-"""How well draws represent a posterior, and how well topics predict words.
+"""Metrics of how well draws represent a posterior, and how well topics predict words.
 
-Kernel Stein discrepancy and Stein thinning need no exact draws to compare with, only
+The kernel Stein discrepancy and Stein thinning need no exact draws for comparison, only
 the *score* of each draw: the gradient of the log posterior there. Unlike the effective
-sample size and R-hat, they see the bias of a step size that is too large.
+sample size and R-hat, they detect the bias of a step size that is too large.
 """
 
 import math
@@ -58,8 +58,8 @@ def kernel_stein_discrepancy(
                       + s_j(y) \partial_{x_j} k + \partial_{x_j} \partial_{y_j} k .
 
     Its mean over pairs of draws estimates the squared discrepancy, which is zero only
-    if the draws follow the posterior. The mean does not fall to zero for finitely many
-    draws, however good: compare it with its floor, see :func:`ksd_floor`.
+    if the draws follow the posterior. For finitely many draws the mean is larger than
+    zero even if they do, so compare it with its floor, see :func:`ksd_floor`.
 
     Parameters
     ----------
@@ -72,26 +72,27 @@ def kernel_stein_discrepancy(
         Length scale of the kernel, positive, in units of the draws (or of their
         standard deviations with `standardize`).
     beta : float, default=-0.5
-        Exponent of the kernel, in (-1, 0). There the discrepancy of draws that converge
-        to another distribution does not vanish, in any dimension.
+        Exponent of the kernel, in (-1, 0). In this range the discrepancy of draws that
+        converge to another distribution does not vanish, in any dimension.
     form : {"joint", "per_dimension"}, default="joint"
         "joint" sums the kernels over the dimensions before the square root,
         "per_dimension" sums the square roots.
     statistic : {"v", "u"}, default="v"
-        "v" averages over all pairs. Its diagonal holds :math:`s_j^2`, so errors in the
-        scores bias the squared discrepancy upwards by their total variance times
-        :math:`c^{2\beta}` / `n_draws`. "u" averages over pairs of different draws,
-        which is unbiased for noisy scores too, and may be negative.
+        "v" averages over all pairs. Pairs of a draw with itself contain
+        :math:`s_j^2`, so errors of the scores bias the squared discrepancy upwards by
+        their total variance times :math:`c^{2\beta}` / `n_draws`. "u" averages over
+        pairs of different draws, which is unbiased for noisy scores too, but may be
+        negative.
     standardize : bool or array-like of shape (dim, dim), default=False
-        Whiten the draws by this covariance, by their own if True. The discrepancy is
-        then the same for every linear change of the parameters.
+        Covariance by which the draws are whitened; True uses their own. The discrepancy
+        is then invariant under linear transformations of the parameters.
     method : {"exact", "features"}, default="exact"
-        "exact" takes all pairs of draws. "features" writes the kernel as the mean of
-        random waves, whose sums over draws take time in proportion to their number, for
-        100,000 draws and more. The squared discrepancy is unbiased then, and has a
+        "exact" uses all pairs of draws. "features" approximates the kernel by the mean
+        of random waves, which takes time proportional to the number of draws; use it
+        for 100,000 draws and more. The squared discrepancy is then unbiased, with a
         standard error, see `return_error`.
     n_features : int, default=1000
-        Number of waves, even. Their error falls with its square root.
+        Number of waves, which must be even. The error decreases with its square root.
     random_state : int, RandomState instance or None, default=0
         Seed of the waves. With the same seed, different draws are compared by the same
         waves.
@@ -109,31 +110,31 @@ def kernel_stein_discrepancy(
         The square root of the mean kernel, with the sign of the mean: for
         ``statistic="u"`` the unbiased estimate of the square is ``ksd * abs(ksd)``.
     floor : float
-        Expected size of `ksd` for as many perfect, independent draws; 0 for the
-        U-statistic. Only if `return_floor` is true.
+        Expected value of `ksd` for as many independent draws from the posterior; 0 for
+        the U-statistic. Only if `return_floor` is true.
     error : float
-        Standard error of `ksd` by the choice of waves, 0 for ``method="exact"``. Only
+        Standard error of `ksd` due to the random waves, 0 for ``method="exact"``. Only
         if `return_error` is true.
 
     See Also
     --------
-    ksd_floor : The floor alone, also for another number of draws.
+    ksd_floor : Only the floor, also for another number of draws.
     stein_thinning : Choose the draws that represent the posterior best.
 
     Notes
     -----
-    The time grows with ``n_draws ** 2 * dim``, or with ``n_draws * n_features * dim``
-    for ``method="features"``; the memory is three copies of the draws and 1.5 MB for
-    each thread. With 1,000 features the error is 1 to 3 % of a discrepancy near its
+    The time is proportional to ``n_draws ** 2 * dim``, or to ``n_draws * n_features *
+    dim`` for ``method="features"``. The memory is three copies of the draws and 1.5 MB
+    for each thread. With 1,000 features the error is 1 to 3 % of a discrepancy near its
     floor.
 
     References
     ----------
     .. [1] J. Gorham and L. Mackey, "Measuring sample quality with kernels", ICML 2017.
     .. [2] C. Nemeth and P. Fearnhead, "Stochastic gradient Markov chain Monte Carlo",
-       Journal of the American Statistical Association 116, 2021. Its formula prints
-       the gradient of the negative log posterior: the signs of the terms that hold one
-       score are then wrong.
+       Journal of the American Statistical Association 116, 2021. The formula there uses
+       gradients of the negative log posterior, with which the terms that contain a
+       single score have the wrong sign.
     .. [3] A. Rahimi and B. Recht, "Random features for large-scale kernel machines",
        NeurIPS 2007.
 
@@ -152,8 +153,7 @@ def kernel_stein_discrepancy(
     >>> print(f"{ksd:.3f}, floor {floor:.3f}")
     0.158, floor 0.070
 
-    Random features are close, at a cost that does not grow with the square of the
-    number of draws.
+    Random features approximate it, at a cost proportional to the number of draws.
 
     >>> ksd, error = kernel_stein_discrepancy(
     ...     wide, -wide, method="features", return_error=True
@@ -179,7 +179,7 @@ def kernel_stein_discrepancy(
         pairs = stein_pairs(x, s, c, beta, per_dimension=per_dimension, n_jobs=n_jobs)
     diagonal = _mean_diagonal(s, c, beta, form) * n
     if statistic == "v":
-        # A sum of a positive definite kernel: negative by rounding only.
+        # The kernel is positive definite, so only rounding makes the sum negative.
         mean = np.maximum(pairs + diagonal, 0) / n**2
         floor = _root(diagonal / n**2)
     else:
@@ -204,30 +204,31 @@ def ksd_floor(
     form: str = "joint",
     standardize: bool | ArrayLike = False,
 ) -> float:
-    r"""Kernel Stein discrepancy to expect of perfect, independent draws.
+    r"""Return the expected discrepancy of independent draws from the posterior.
 
     The mean of :math:`k^0(x, y)` over independent draws x and y of the posterior is
-    zero, so that of the K^2 pairs in the V-statistic only the K pairs of a draw with
-    itself contribute. Hence the expected square is exactly
+    zero, so only the K pairs of a draw with itself contribute to the mean of the K^2
+    pairs in the V-statistic. Hence the expected square is exactly
 
     .. math::
 
         \mathrm{E}\, \mathrm{KSD}^2 = \mathrm{E}\, k^0(x, x) / K, \qquad
         k^0(x, x) = c^{2\beta} |s(x)|^2 - 2 \beta d\, c^{2\beta - 2},
 
-    and its root is the floor. It falls as :math:`K^{-1/2}`, grows with the Fisher
-    information, and includes the errors of noisy scores just as the discrepancy does.
+    and its root is the floor. It is proportional to :math:`K^{-1/2}`, increases with
+    the Fisher information, and includes the errors of noisy scores as the discrepancy
+    does.
 
     Parameters
     ----------
     draws : array-like of shape (n_draws, dim) or (n_chains, n_draws, dim)
-        Posterior draws. Only `standardize` and the number of draws use them.
+        Posterior draws, used only for `standardize` and for their number.
     scores : array-like of the same shape as `draws`
         Gradient of the log posterior at each draw. The mean of :math:`k^0(x, x)` is
-        taken over these, so the floor is as good as the draws are: those of a chain
-        that is too wide raise it.
+        taken over these, so the floor is only accurate if the draws are: draws that are
+        too wide increase it.
     n_draws : int, default=None
-        K, the number of perfect draws to compare with. None means as many as given.
+        The number K of independent draws. None means the number of `draws`.
     c : float, default=1.0
         Length scale of the kernel, positive.
     beta : float, default=-0.5
@@ -248,7 +249,8 @@ def ksd_floor(
 
     Examples
     --------
-    For a standard normal law :math:`E |s|^2 = d`, so the floor is sqrt(2 d / K).
+    For a standard normal distribution :math:`E |s|^2 = d`, so the floor is
+    sqrt(2 d / K).
 
     >>> import numpy as np
     >>> from skbayes_sg.metrics import ksd_floor
@@ -275,17 +277,17 @@ def stein_thinning(
 ) -> np.ndarray:
     """Choose the draws that represent the posterior best.
 
-    Each step adds the draw that makes the kernel Stein discrepancy of the chosen ones
-    smallest. Draws of the burn-in are left out, and the bias of the chain is corrected
-    as far as its draws allow.
+    Each step adds the draw that minimizes the kernel Stein discrepancy of all chosen
+    draws. This avoids draws of the burn-in, and corrects the bias of the chain as far
+    as its draws allow.
 
     Parameters
     ----------
     draws : array-like of shape (n_draws, dim) or (n_chains, n_draws, dim)
         Posterior draws.
     scores : array-like of the same shape as `draws`
-        Exact gradient of the log posterior at each draw. Noisy scores do not serve:
-        the choice would follow their errors.
+        Exact gradient of the log posterior at each draw. Do not use noisy scores,
+        because their errors would affect the choice.
     m : int
         Number of draws to choose.
     c : float, default=1.0
@@ -303,11 +305,12 @@ def stein_thinning(
 
     See Also
     --------
-    kernel_stein_discrepancy : The discrepancy that the choice makes small.
+    kernel_stein_discrepancy : The discrepancy that is minimized.
 
     Notes
     -----
-    The time grows with ``n_draws * m * dim``, the memory with the draws alone.
+    The time is proportional to ``n_draws * m * dim``, the memory to the size of the
+    draws.
 
     References
     ----------
@@ -339,23 +342,25 @@ def completion_perplexity(
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> float:
-    r"""Perplexity of topics by document completion; less is better.
+    r"""Perplexity of topics by document completion; lower is better.
 
-    The tokens of each document are split at random into two halves. The first tells
-    what the document is about, by Gibbs draws of the topics of its tokens (20 sweeps
-    are discarded, 40 averaged); the tokens of the second are predicted,
+    The tokens of each document are split at random into two halves. The topic weights
+    of the document are estimated from the first half, by Gibbs draws of the topics of
+    its tokens (20 sweeps are discarded, 40 averaged). With these the tokens of the
+    second half are predicted,
 
     .. math::
 
         \exp\Bigl(-\frac{1}{n} \sum_i \log \bar p(w_i)\Bigr),
 
-    with probabilities averaged over the draws of the topics before the logarithm. It
-    needs no bound or approximation of the model, so it compares topics from any source.
+    with probabilities averaged over the draws of the topics before the logarithm. This
+    uses no bound or approximation of the model, so that topics from any source can be
+    compared.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_documents, n_words)
-        Counts of words, of documents that the topics were not learned from.
+        Counts of words of documents from which the topics were not learned.
     topics : array-like of shape (n_topics, n_words) or (n_draws, n_topics, n_words)
         Words of the topics: probabilities, or positive numbers proportional to them.
     doc_topic_prior : float or array-like of shape (n_topics,)
@@ -368,7 +373,7 @@ def completion_perplexity(
     Returns
     -------
     perplexity : float
-        At best 1; the number of words for topics that know nothing.
+        At least 1, for perfect predictions. Uniform topics have the number of words.
 
     Examples
     --------
@@ -380,19 +385,19 @@ def completion_perplexity(
     2.0
     """
     X = sp.csr_array(check_array(X, accept_sparse="csr", input_name="X"))
-    laws = check_array(topics, allow_nd=True, dtype=np.float64, input_name="topics")
-    laws = laws.reshape(-1, *laws.shape[-2:])
-    if laws.shape[2] != X.shape[1]:
+    phi = check_array(topics, allow_nd=True, dtype=np.float64, input_name="topics")
+    phi = phi.reshape(-1, *phi.shape[-2:])
+    if phi.shape[2] != X.shape[1]:
         raise ValueError(
-            f"topics has {laws.shape[2]} words, and X has {X.shape[1]} columns."
+            f"topics has {phi.shape[2]} words, and X has {X.shape[1]} columns."
         )
-    if laws.min() <= 0 or X.data.min(initial=0) < 0:
+    if phi.min() <= 0 or X.data.min(initial=0) < 0:
         raise ValueError("topics must be positive, and X must not be negative.")
-    alpha = np.broadcast_to(np.asarray(doc_topic_prior, np.float64), laws.shape[:2])
-    draws = TopicDraws(laws[None], alpha[None])
+    alpha = np.broadcast_to(np.asarray(doc_topic_prior, np.float64), phi.shape[:2])
+    draws = TopicDraws(phi[None], alpha[None])
     value, n = completion_log_probability(X, draws, random_state, n_jobs)
     if n == 0:
-        raise ValueError("X has no document of two tokens or more to be completed.")
+        raise ValueError("X has no document with at least two tokens.")
     return math.exp(-value / n)
 
 
@@ -420,7 +425,7 @@ def _check_features(n_features, random_state, x, c):
         raise ValueError(f"n_features == {n_features}, must be even.")
     if np.ptp(x, axis=0).max() > 1e6 * c:
         raise ValueError(
-            "draws spread over more than a million times c, too far for the phases of "
+            "the range of draws is more than a million times c, too large for accurate "
             'waves; use standardize=True, a larger c, or method="exact".'
         )
     seed = check_random_state(random_state).randint(2**31, size=4)
@@ -498,12 +503,14 @@ def _root(mean):
 
 
 def _error(mean, waves):
-    """Return the standard error of ``_root(mean)``, whose `mean` is that of `waves`.
+    """Return the standard error of ``_root(mean)``, where `mean` is that of `waves`.
 
-    To first order; where `mean` is smaller than its own error, the root of that one.
+    It is computed to first order. If `mean` is smaller than its own error, the root of
+    that error is used.
     """
-    own = stratified_error(waves)
-    near = np.abs(mean) < own
-    size = np.sqrt(np.maximum(np.where(near, own, np.abs(mean)), np.finfo(float).tiny))
+    error = stratified_error(waves)
+    near = np.abs(mean) < error
+    size = np.where(near, error, np.abs(mean))
+    size = np.sqrt(np.maximum(size, np.finfo(float).tiny))
     linear = waves * np.where(near, 1.0, 0.5) / size
     return float(stratified_error(linear if linear.ndim == 1 else linear.sum(axis=1)))

@@ -1,4 +1,4 @@
-"""Data sets: generators with a known truth, and loaders of public data."""
+"""Data sets: simulated data with known parameters, and loaders of public data."""
 
 from skbayes_sg.datasets._documents import make_documents
 from skbayes_sg.datasets._generators import make_logistic, make_ratings

@@ -1,4 +1,4 @@
-"""Generated documents with known topics."""
+"""Simulated documents with known topics."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch, check_random_state, check_scalar
 
-_BLOCK = 1 << 21  # tokens per temporary array, so memory is that of the counts
+_CHUNK = 1 << 21  # tokens per temporary array, to limit the use of memory
 
 
 def make_documents(
@@ -26,7 +26,7 @@ def make_documents(
     n_documents, n_words, n_topics : int
         Sizes, by default 1000, 500 and 10.
     length : int, default=100
-        Mean number of tokens of a document; numbers are Poisson.
+        Mean of the Poisson distributed number of tokens of a document.
     doc_topic_prior, topic_word_prior : float, default=0.1 and 0.05
         Dirichlet priors of the topics of a document and of the words of a topic.
     random_state : int, RandomState instance or None, default=None
@@ -35,8 +35,9 @@ def make_documents(
     Returns
     -------
     data : Bunch
-        ``X``, counts of words, a CSR array of shape (n_documents, n_words); the truth
-        ``topics``, (n_topics, n_words), and ``weights``, (n_documents, n_topics).
+        ``X``, counts of words, a CSR array of shape (n_documents, n_words), and the
+        true parameters: ``topics``, (n_topics, n_words), and ``weights``,
+        (n_documents, n_topics).
 
     Examples
     --------
@@ -51,8 +52,8 @@ def make_documents(
     rng = check_random_state(random_state)
     topics = _dirichlet(rng, topic_word_prior, n_topics, n_words)
     weights = _dirichlet(rng, doc_topic_prior, n_documents, n_topics)
-    cumulative, blocks = np.cumsum(topics, axis=1), []
-    step = max(1, _BLOCK // length)
+    cumulative, parts = np.cumsum(topics, axis=1), []
+    step = max(1, _CHUNK // length)
     for first in range(0, n_documents, step):
         own = weights[first : first + step]
         lengths = rng.poisson(length, len(own))
@@ -66,16 +67,16 @@ def make_documents(
         for k in range(n_topics):
             here = z == k
             words[here] = np.searchsorted(cumulative[k], rng.uniform(size=here.sum()))
-        np.minimum(words, n_words - 1, out=words)  # where a sum ends below one
+        np.minimum(words, n_words - 1, out=words)  # a rounded sum may be below one
         ones = np.ones(words.size, np.int32)
         shape = len(own), n_words
-        blocks.append(sp.csr_array(sp.coo_array((ones, (document, words)), shape)))
-    X = sp.vstack(blocks, format="csr") if len(blocks) > 1 else blocks[0]
+        parts.append(sp.csr_array(sp.coo_array((ones, (document, words)), shape)))
+    X = sp.vstack(parts, format="csr") if len(parts) > 1 else parts[0]
     return Bunch(X=X, topics=topics, weights=weights)
 
 
 def _dirichlet(rng, prior, n, dim):
-    """Return n draws, none of which underflows to zeros alone."""
+    """Return n draws of a Dirichlet distribution, computed without underflow."""
     check_scalar(prior, "prior", (int, float), min_val=0, include_boundaries="neither")
     logs = np.log(rng.standard_gamma(prior + 1.0, (n, dim)))
     logs += np.log(1.0 - rng.uniform(size=(n, dim))) / prior

@@ -1,8 +1,8 @@
-"""Publishers' files: found in a local folder or downloaded, and always verified.
+"""Publishers' files, which are found in a local folder or downloaded, and verified.
 
-Digests are of contents, not of archives, so that a folder of unpacked or recompressed
-files passes as a fresh download does. Archives are read in memory and never extracted:
-no name inside one becomes a path on disk.
+Digests are those of the contents, not of archives, so that unpacked or recompressed
+files are accepted as well. Archives are read in memory and never extracted, so that no
+name inside an archive becomes a path on disk.
 """
 
 import gzip
@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 _MAX_BYTES = 1 << 26  # more than the largest content; stops decompression bombs
-# Each blank is looked at once: a match starts at the first and never goes back.
+# Linear time: a match starts at the first blank and never backtracks.
 _LINE_END = re.compile(rb"(?<![ \t\r])[ \t\r]++\n")
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
     EOFError,
-    OSError,  # a member that lies outside, bytes that gzip did not write
+    OSError,  # a member that lies outside the file, or bytes not written by gzip
     ValueError,
     KeyError,  # the archive has no such member
     NotImplementedError,  # a compression method that the publisher does not use
@@ -36,7 +36,7 @@ class RemoteFile(NamedTuple):
     url: str
     folder: str  # below data_home
     sha256: dict[str, str]  # of each content, by name
-    is_text: bool  # digests of text are blind to white space at the ends of lines
+    is_text: bool  # digests of text ignore white space at the ends of lines
 
     @property
     def name(self):
@@ -47,8 +47,8 @@ class RemoteFile(NamedTuple):
 def read_contents(remote, data_home=None, download_if_missing=True):
     """Return the verified contents of `remote`, a dict of bytes by name.
 
-    They may lie in data_home or in its sub-folder of the data set: as plain files,
-    each with gzip, or as the publisher's file.
+    They may be in data_home or in its subfolder for the data set, as plain files, as
+    files compressed by gzip, or as the publisher's file.
     """
     home = _data_home(data_home)
     for folder in (home / remote.folder, home):
@@ -83,8 +83,8 @@ def _import_pooch():
 
 
 def _download(remote, home):
-    """Download to a temporary folder; only a verified file moves to its place."""
-    responses = []  # which pooch leaves open after an error
+    """Download to a temporary folder, and move the file when it is verified."""
+    responses = []  # pooch does not close them after an error
     downloader = _import_pooch().HTTPDownloader(
         hooks={"response": lambda response, **_: responses.append(response)}
     )
@@ -97,7 +97,7 @@ def _download(remote, home):
         except _TooLarge:
             raise OSError(
                 f"{remote.url} sends more than {_MAX_BYTES} bytes, so it is not the "
-                f"publisher's file; put that into {home / remote.folder}."
+                f"publisher's file; put that file into {home / remote.folder}."
             ) from None
         except OSError as error:
             raise ConnectionError(
@@ -114,11 +114,11 @@ def _download(remote, home):
 
 
 class _TooLarge(Exception):
-    """A server sends more than any publisher's file has."""
+    """A server sends more bytes than any publisher's file has."""
 
 
 class _Limited:
-    """A file to which no more is written than a publisher's file may have."""
+    """A file that refuses more than `_MAX_BYTES` bytes."""
 
     def __init__(self, file):
         self.file, self.flush, self.n_bytes = file, file.flush, 0
@@ -151,7 +151,7 @@ def _read(path, name):
         with zipfile.ZipFile(path) as archive:
             member = archive.getinfo(f"{path.stem}/{name}")
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise NotImplementedError("compressed as the publisher does not")
+                raise NotImplementedError("another compression than the publisher's")
             with archive.open(member) as file:
                 return file.read(_MAX_BYTES)
     with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:

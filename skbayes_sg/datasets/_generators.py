@@ -1,4 +1,4 @@
-"""Generated data: logistic regression and ratings with a known truth."""
+"""Simulated data for logistic regression and ratings, with known parameters."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch, check_random_state, check_scalar
 
-_BLOCK = 1 << 18  # rows per temporary array, so memory does not grow with n_ratings
+_CHUNK = 1 << 18  # rows per temporary array, so memory does not grow with n_ratings
 
 
 def make_logistic(
@@ -35,11 +35,11 @@ def make_logistic(
     n_features : int, default=10
         Number of features.
     rho : float, default=0.4
-        Bound of the correlation of neighbouring features, in [0, 1). A draw of
+        Bound of the correlation of neighboring features, in [0, 1). A draw of
         :math:`\Sigma` that is not safely positive definite (rare for the default) is
         mixed with the identity, which keeps its unit diagonal.
     coef_scales : sequence of float, default=(0.1, 1.0, 10.0)
-        Standard deviations from which each coefficient draws its own.
+        Standard deviations, from which one is drawn for each coefficient.
     intercept : float, default=0.0
         Constant added to the linear predictor.
     random_state : int, RandomState instance or None, default=None
@@ -120,8 +120,8 @@ def make_ratings(
     r"""Simulate ratings of items by users from a low-rank model with biases.
 
     The rating of item :math:`j` by user :math:`i` is
-    :math:`m + b_i + c_j + U_i^\top V_j + \varepsilon`, put to the nearest of `levels`.
-    Which pairs are rated follows power laws: pairs are drawn without replacement
+    :math:`m + b_i + c_j + U_i^\top V_j + \varepsilon`, rounded to the nearest of
+    `levels`. The rated pairs follow power laws: pairs are drawn without replacement
     with weights :math:`r_i^{-a} q_j^{-b}`, where :math:`r` and :math:`q` are random
     rankings of the users and of the items.
 
@@ -222,17 +222,17 @@ def make_ratings(
 
 
 def _power_law(size, exponent, rng):
-    """Return probabilities proportional to rank^-exponent, the ranks at random."""
+    """Return probabilities proportional to rank^-exponent, in random order."""
     weights = np.arange(1, size + 1, dtype=np.float64) ** -exponent
     return rng.permutation(weights / weights.sum())
 
 
 def _draw_pairs(p_user, p_item, n_pairs, rng):
-    """Draw distinct pairs one by one, each proportional to p_user * p_item.
+    """Draw distinct pairs one by one, each with probability ~ p_user * p_item.
 
-    Both branches sample this law. The first orders all pairs by exponential arrival
-    times with rate p_user * p_item; the second redraws repeated pairs, and asks for
-    no more than are missing, so that it never has to choose which to drop.
+    Both branches sample from this distribution. The first orders all pairs by
+    exponential arrival times with rate p_user * p_item. The second draws repeated pairs
+    again, never more than are missing, so that it need not drop any.
     """
     n_items = p_item.size
     if p_user.size * n_items <= 4 * n_pairs:
@@ -240,7 +240,7 @@ def _draw_pairs(p_user, p_item, n_pairs, rng):
         arrival /= p_user[:, None]
         arrival /= p_item
         codes = np.argpartition(arrival.ravel(), n_pairs - 1)[:n_pairs]
-        codes.sort()  # the order within a part is another one on other processors
+        codes.sort()  # the order of argpartition depends on the processor
     else:
         codes = np.empty(0, dtype=np.int64)
         while codes.size < n_pairs:
@@ -262,11 +262,11 @@ def _draw_labels(p, size, rng):
 
 
 def _signal(X, truth):
-    """Return each pair's rating without noise, block by block."""
+    """Return each pair's rating without noise, computed in chunks."""
     signal = np.empty(len(X))
-    for start in range(0, len(X), _BLOCK):
-        users, items = X[start : start + _BLOCK].T
-        signal[start : start + _BLOCK] = (
+    for start in range(0, len(X), _CHUNK):
+        users, items = X[start : start + _CHUNK].T
+        signal[start : start + _CHUNK] = (
             truth.mean
             + truth.user_bias[users]
             + truth.item_bias[items]

@@ -15,7 +15,7 @@ _URL = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
 
 
 class _Dataset(NamedTuple):
-    n_features: int  # the last ones may be absent from a file
+    n_features: int  # the last features may not occur in a file
     sha256: str
     source: str
 
@@ -56,13 +56,13 @@ def fetch_libsvm(
         The data set. "a9a" (32,561 x 123) and its test set "a9a.t" (16,281 x 123) ask
         whether a person's income is high; "w8a" (49,749 x 300) is a web page category.
     data_home : str or path-like, default=None
-        Folder of the files, plain or with gzip, or of its sub-folder ``libsvm``; they
-        are downloaded there if missing. By default the environment variable
-        ``SKBAYES_SG_DATA``, else a cache folder of the user.
+        Folder that contains the files, plain or compressed by gzip, in itself or in its
+        subfolder ``libsvm``; they are downloaded there if missing. The default is the
+        environment variable ``SKBAYES_SG_DATA``, or else a cache folder of the user.
     return_X_y : bool, default=False
-        Whether to return ``(data, target)`` alone.
+        Whether to return only ``(data, target)``.
     download_if_missing : bool, default=True
-        Whether to download; if not, an absent file is an error.
+        Whether to download a missing file; otherwise it is an error.
 
     Returns
     -------

@@ -27,7 +27,7 @@ _HEADER_BYTES = {"images": 16, "labels": 8}  # magic number, then the shape
 _PARTS = {"train": ("train",), "test": ("t10k",), "all": ("train", "t10k")}
 _DESCR = """MNIST: 60,000 training and 10,000 test images of handwritten digits.
 
-Images are 28 x 28 grey levels, rows first, flattened to 784 features.
+Images are 28 x 28 gray levels, rows first, flattened to 784 features.
 
 Cite: Y. LeCun, L. Bottou, Y. Bengio and P. Haffner (1998). Gradient-based learning
 applied to document recognition. Proceedings of the IEEE 86(11), 2278-2324.
@@ -48,9 +48,10 @@ def fetch_mnist(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of the files ``train-images-idx3-ubyte.gz`` and so on, or of its
-        sub-folder ``mnist``; they are downloaded there if missing. By default the
-        environment variable ``SKBAYES_SG_DATA``, else a cache folder of the user.
+        Folder that contains the files ``train-images-idx3-ubyte.gz`` and so on, in
+        itself or in its subfolder ``mnist``; they are downloaded there if missing. The
+        default is the environment variable ``SKBAYES_SG_DATA``, or else a cache folder
+        of the user.
     subset : {"all", "train", "test"}, default="all"
         Which images to load; "all" has the training images first.
     scale : bool, default=True
@@ -58,16 +59,16 @@ def fetch_mnist(
     as_frame : bool, default=False
         Whether to return pandas objects.
     return_X_y : bool, default=False
-        Whether to return ``(data, target)`` alone.
+        Whether to return only ``(data, target)``.
     download_if_missing : bool, default=True
-        Whether to download; if not, absent files are an error.
+        Whether to download missing files; otherwise they are an error.
 
     Returns
     -------
     data : :class:`~sklearn.utils.Bunch`
         `data` of shape (n_images, 784); `target` of shape (n_images,), the digits;
-        `test_fold` of shape (n_images,), -1 for training and 0 for test images, as
-        :class:`~sklearn.model_selection.PredefinedSplit` takes it; `feature_names`;
+        `test_fold` of shape (n_images,), -1 for training and 0 for test images, for
+        :class:`~sklearn.model_selection.PredefinedSplit`; `feature_names`;
         `target_names`; `DESCR`.
     (data, target) : tuple if `return_X_y`
         The images and their digits.

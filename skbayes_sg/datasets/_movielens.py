@@ -52,30 +52,29 @@ def fetch_movielens_100k(
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of ``ml-100k.zip`` or of the files in it (``u.data`` and so on), or of
-        its sub-folder ``movielens-100k``; the archive is downloaded there if missing.
-        By default the environment variable ``SKBAYES_SG_DATA``, else a cache folder
-        of the user.
+        Folder that contains ``ml-100k.zip`` or its files (``u.data`` and so on), in
+        itself or in its subfolder ``movielens-100k``; the archive is downloaded there
+        if missing. The default is the environment variable ``SKBAYES_SG_DATA``, or else
+        a cache folder of the user.
     fold : {1, 2, 3, 4, 5} or None, default=None
-        An official fold, to have one split into training and test ratings in place of
+        An official fold, for one split into training and test ratings instead of
         cross-validation over all five.
     as_frame : bool, default=False
         Whether to return pandas objects.
     return_X_y : bool, default=False
-        Whether to return ``(data, target)`` alone; with a `fold`
+        Whether to return only ``(data, target)``; with a `fold`
         ``(X_train, X_test, y_train, y_test)``.
     download_if_missing : bool, default=True
-        Whether to download; if not, absent files are an error.
+        Whether to download missing files; otherwise they are an error.
 
     Returns
     -------
     data : :class:`~sklearn.utils.Bunch`
         Of the ratings: `data` of shape (100000, 2), the user and item ids, from 1;
         `target` of shape (100000,), ratings 1 to 5; `timestamps` of shape (100000,),
-        in seconds since 1970; `test_fold` of shape (100000,), as
-        :class:`~sklearn.model_selection.PredefinedSplit` takes it: 0 to 4 for the
-        official test sets u1 to u5 or, with a `fold`, 0 for its test set and -1 for the
-        rest.
+        in seconds since 1970; `test_fold` of shape (100000,), for
+        :class:`~sklearn.model_selection.PredefinedSplit`: 0 to 4 for the official test
+        sets u1 to u5 or, with a `fold`, 0 for its test set and -1 for the rest.
 
         Of the items, in the order of their ids: `titles`, `release_dates` and `genres`
         of shape (1682, 19), whose columns are `genre_names`; `item_features` of shape
@@ -135,7 +134,7 @@ def _integers(content):
 
 
 def _test_fold(ratings, tests):
-    """Return for each rating the index of the test set that has its user and item."""
+    """Return the index of the test set that contains each rating's user and item."""
 
     def code(rows):
         return rows[:, 0] << 32 | rows[:, 1]
@@ -149,7 +148,7 @@ def _test_fold(ratings, tests):
 
 
 def _fields(content):
-    """Return the columns of a table, by `|`."""
+    """Return the columns of a table, which are separated by `|`."""
     lines = content.decode("latin-1").split("\n")
     return list(zip(*(line.split("|") for line in lines if line.strip()), strict=True))
 
@@ -196,7 +195,7 @@ def _users(users):
 
 
 def _one_hot(**columns):
-    """Return 0-1 features of categorical columns, empty values aside, and names."""
+    """Return 0-1 features of categorical columns, except empty values, and names."""
     names, features = [], []
     for label, column in columns.items():
         values = [value for value in np.unique(column) if value]

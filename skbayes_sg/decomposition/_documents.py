@@ -1,4 +1,4 @@
-"""Checks of documents, as counts of words, and of the priors of topic models."""
+"""Validation of documents, given as counts of words, and of priors of topic models."""
 
 import numbers
 
@@ -9,16 +9,16 @@ from sklearn.utils.validation import check_non_negative, validate_data
 from skbayes_sg.utils._validation import check_number
 
 MAX_COUNT = 2**31 - 1  # of a word in all documents
-MAX_TOKENS = 2**34  # of which each takes six bytes
+MAX_TOKENS = 2**34  # each takes six bytes
 
 
 def check_counts(estimator, X, reset):
-    """Return documents as CSR counts without stored zeros; raise where they are none.
+    """Return documents as CSR counts without stored zeros, after validation.
 
     Parameters
     ----------
     estimator : estimator
-        Whose number and names of features are set, or compared.
+        Estimator whose number and names of features are set or compared.
     X : {array-like, sparse matrix} of shape (n_documents, n_words)
         Counts of words in documents.
     reset : bool
@@ -35,8 +35,8 @@ def check_counts(estimator, X, reset):
     if np.any(X.data != np.floor(X.data)):
         value = X.data[X.data != np.floor(X.data)][0]
         raise ValueError(
-            f"X holds {value:.6g}, which is no whole number; {name} takes counts of "
-            "words, from CountVectorizer for instance, and no tf-idf weights"
+            f"X holds {value:.6g}, which is not a whole number; {name} needs counts of "
+            "words, for instance from CountVectorizer, not tf-idf weights"
         )
     if np.any(X.data == 0):
         X = X.copy()
@@ -62,9 +62,9 @@ def _check_sizes(X):
 
 
 def check_prior(name, value, n_components):
-    """Raise unless a prior is positive, "learn" or None.
+    """Raise an error unless a prior is positive, "learn" or None.
 
-    It may be an array of `n_components` where that is not None.
+    It may be an array of length `n_components`, unless that is None.
     """
     if value is None or (isinstance(value, str) and value == "learn"):
         return

@@ -29,11 +29,11 @@ class SGMCMCLatentDirichletAllocation(
 ):
     """Topics of documents, with their uncertainty.
 
-    Latent Dirichlet allocation with the interface of scikit-learn's class. Every token
-    has a topic of its own that is kept and drawn again given all others, with the
-    topics' words integrated out: every iteration leaves the posterior as it is,
-    whatever the minibatch, and there is no step size to choose. Results for words and
-    documents average over draws from all chains, whose topics are matched.
+    This is latent Dirichlet allocation with the interface of scikit-learn's class. The
+    topic of every token is kept and drawn again given all others, with the words of
+    topics integrated out. Every iteration leaves the posterior invariant for any
+    minibatch, and there is no step size to choose. Results for words and documents are
+    averages over the draws of all chains, whose topics are matched.
 
     Parameters
     ----------
@@ -47,11 +47,12 @@ default=None
         Prior beta of the words of a topic; None is ``1 / n_components``. "learn" draws
         it under a Gamma(1, 1) prior.
     sampler : Gibbs, SCIR, ConstantMassCIR, ExpandedMean or None
-        From `skbayes_sg.kernels.samplers`. None is `Gibbs`. `SCIR` and
-        `ExpandedMean` (SG-RLD) are those of the literature: they keep the topics alone
-        and move them by minibatches, whose noise widens the posterior.
+        From `skbayes_sg.kernels.samplers`. None is `Gibbs`. `SCIR` and `ExpandedMean`
+        (SG-RLD) are known from the literature: they only keep the topics and move them
+        by minibatches, whose noise increases posterior variances.
     step_size : float or "auto"
-        Of all samplers but `Gibbs`; "auto" widens variances by about a quarter.
+        Step size of all samplers except `Gibbs`; with "auto" variances are too large by
+        about a quarter.
     schedule : {"constant", "polynomial", "cyclical"}
         How the step size changes with the iterations.
     batch_size : int or "auto"
@@ -64,16 +65,17 @@ default=None
     thin : int or "auto"
         Iterations per draw; "auto" is 10 sweeps.
     total_samples : int or None, default=None
-        Documents for which those of a `partial_fit` stand; None for all seen so far.
+        Number of documents to which the likelihood of a batch in `partial_fit` is
+        scaled; None for all seen so far.
     keep : {"draws", "variances"}
-        "variances" keeps mean and variance of each chain's draws alone, where the
-        vocabulary is too large for draws.
+        "variances" only keeps the mean and variance of each chain's draws, for
+        vocabularies that are too large for draws.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Pseudo-counts of words in topics, beta included, averaged over the draws.
-        Normalized rows are the topics: laws over the words.
+        Pseudo-counts of words in topics, including beta, averaged over the draws. The
+        normalized rows are the topics, which are distributions over words.
     components_std_ : ndarray of shape (n_components, n_features)
         Posterior standard deviations of the words' probabilities in the topics.
     doc_topic_prior_ : ndarray of shape (n_components,)
@@ -82,15 +84,16 @@ default=None
         Prior of the topics' words, its posterior mean if it is learned.
     affinity_ : ndarray of shape (n_chains, n_components)
         How well the topics of each chain's draws match the mean of all draws, from 0 to
-        1: the Hellinger affinity. Below 0.8 or so they are not the same everywhere.
+        1: the Hellinger affinity. Below about 0.8, chains differ in that topic.
     samples_ : ndarray of shape (n_chains, n_draws, dim)
-        Draws: a row for each topic, then the priors of topics and of words. Of `Gibbs`
-        rows are pseudo-counts that give the law of the topic's words, Dirichlet; of the
-        other samplers and of `partial_fit` they are proportional to drawn topics.
+        Draws: a row for each topic, then the priors of topics and of words. With
+        `Gibbs`, rows are pseudo-counts, the parameters of the topic's Dirichlet
+        distribution; with other samplers and `partial_fit` they are proportional to
+        drawn topics.
     n_samples_seen_, n_batches_ : int
         Documents and calls of `partial_fit`.
     moments_ : Moments
-        With ``keep="variances"``, in place of `samples_`.
+        With ``keep="variances"``, instead of `samples_`.
 
     See Also
     --------
@@ -120,8 +123,8 @@ default=None
 
     _default_sampler = Gibbs()
     _sampler_kinds = (Gibbs, SCIR, ConstantMassCIR, ExpandedMean)
-    _is_conditional = True  # draws are laws of the topics given those of the tokens
-    # Parameters of other estimators.
+    _is_conditional = True  # draws are pseudo-counts, given the topics of tokens
+    # Parameters that only other estimators have.
     gradient, preconditioner = "minibatch", "none"
     temperature, noise_correction = 1.0, False
 
@@ -212,8 +215,8 @@ default=None
             check_integer("total_samples", self.total_samples, at_least=1)
         if self.keep == "moments":
             raise ValueError(
-                'keep="moments" is not for topics, which have too many correlations; '
-                'use "variances" or "draws"'
+                'keep="moments" is not supported for topics, which have too many '
+                'correlations; use "variances" or "draws"'
             )
         return self._check_sampling()
 
@@ -235,12 +238,12 @@ default=None
         )
 
     def _build_minibatch(self, X, weight=1.0):
-        """Return the model of documents of which nothing is kept."""
+        """Return the model for minibatches, which keeps nothing of documents."""
         alpha, beta = self._priors()
         return MinibatchLDA(*tokens_of(X), alpha, beta, X.shape[1], weight)
 
     def _priors(self):
-        """Return alpha, (K,), and beta; if learned, what is known of them."""
+        """Return alpha, (K,), and beta; if they are learned, their latest values."""
         k, known = self.n_components, vars(self)
         alpha, beta = self.doc_topic_prior, self.topic_word_prior
         if alpha is None or isinstance(alpha, str):
@@ -258,18 +261,18 @@ default=None
         return draws if draws is not None and draws.shape[1] == size else None
 
     def _set_topics(self):
-        """Match the topics of all draws, and set what follows from them."""
+        """Match the topics of all draws, and set the attributes computed from them."""
         k, w = self.n_components, self.n_features_in_
         kept = vars(self).get("moments_")
         if kept is None:
             _, self.affinity_ = align_draws(self.samples_, k, w)
-            law = topic_moments(self.samples_, k, w, given=self._is_conditional)
+            found = topic_moments(self.samples_, k, w, given=self._is_conditional)
         else:
             orders, self.affinity_ = align_draws(kept.mean[:, None], k, w)
             permute(kept.covariance[:, None], orders, k, w)
-            squares = kept.covariance[:, None]
-            law = topic_moments(kept.mean[:, None], k, w, squares, self._is_conditional)
-        self.components_, self.components_std_, prior = law
+            means, squares = kept.mean[:, None], kept.covariance[:, None]
+            found = topic_moments(means, k, w, squares, self._is_conditional)
+        self.components_, self.components_std_, prior = found
         self.doc_topic_prior_, self.topic_word_prior_ = prior[:-1], float(prior[-1])
 
     @property

@@ -98,7 +98,7 @@ class RatingPredictionMixin:
         users : label or array-like of labels of shape (n_users,)
             One user or several, known or not.
         n : int, default=10
-            Items for each user; all items where there are fewer.
+            Number of items for each user; all items if there are fewer.
         filter_seen : bool, default=True
             Leave out the items that a user rated in `fit`.
         return_std : bool, default=False
@@ -107,8 +107,8 @@ class RatingPredictionMixin:
         Returns
         -------
         items : ndarray of shape (n,) or (n_users, n)
-            Labels of items; a row for each user if several were given. Where fewer than
-            `n` are left, items seen fill up the end, with score -inf.
+            Labels of items; a row for each user if several were given. If a user has
+            fewer than `n` unseen items, seen items follow, with score -inf.
         scores : ndarray of shape (n,) or (n_users, n)
             Mean ratings, not clipped.
         stds : ndarray of shape (n,) or (n_users, n)
@@ -122,16 +122,16 @@ class RatingPredictionMixin:
         parts = []
         step = max(1, CELLS_AT_ONCE // len(self.items_))
         for first in range(0, len(codes), step):
-            block = slice(first, first + step)
-            features = self._features_of(0, labels[block])
-            moments = grid_moments(draws, codes[block], features)
-            parts.append(self._best(moments, codes[block], n, filter_seen))
+            part = slice(first, first + step)
+            features = self._features_of(0, labels[part])
+            moments = grid_moments(draws, codes[part], features)
+            parts.append(self._best(moments, codes[part], n, filter_seen))
         best, scores, stds = (np.concatenate(part) for part in zip(*parts, strict=True))
         out = (self.items_[best], scores, stds)[: 3 if return_std else 2]
         return tuple(part[0] for part in out) if single else out
 
     def similar_items(self, items, n=10):
-        """Return the items whose factors point the same way, most similar first.
+        """Return the items with factors of similar direction, most similar first.
 
         Parameters
         ----------
@@ -172,15 +172,15 @@ class RatingPredictionMixin:
         )
         draws, parts = self._draws(), []
         for first in range(0, len(users), PAIRS_AT_ONCE):
-            block = slice(first, first + PAIRS_AT_ONCE)
-            features = [self._features_of(z, columns[z][block]) for z in (0, 1)]
-            m = pair_moments(draws, users[block], items[block], *features)
+            part = slice(first, first + PAIRS_AT_ONCE)
+            features = [self._features_of(z, columns[z][part]) for z in (0, 1)]
+            m = pair_moments(draws, users[part], items[part], *features)
             parts.append((self.mean_rating_ + m.mean, np.sqrt(m.variance + m.noise)))
         mean, std = (np.concatenate(part) for part in zip(*parts, strict=True))
         return mean, std
 
     def _draws(self):
-        """Return all draws, as predictions take them."""
+        """Return all draws in the format of the predictions."""
         d, q, n_user_features, dof = self._layout
         parts = unpack(self._flat_draws(), len(self.users_) + len(self.items_), q)
         return RatingDraws(
@@ -193,7 +193,7 @@ class RatingPredictionMixin:
         )
 
     def _features_of(self, side, labels):
-        """Return the features of labels, (n, p), zero for those without."""
+        """Return the features of labels, (n, p), zero for labels without features."""
         if self._feature_tables[side] is None:
             return sp.csr_array((len(labels), 0))
         known, matrix = self._feature_tables[side]
@@ -217,7 +217,7 @@ class RatingPredictionMixin:
 
 
 def _one_or_more(labels):
-    """Return whether `labels` is a single one, and an array of them."""
+    """Return whether `labels` is a single label, and an array of labels."""
     single = isinstance(labels, str | bytes | tuple) or np.ndim(labels) == 0
     labels = label_list([labels] if single else labels)
     if not len(labels):

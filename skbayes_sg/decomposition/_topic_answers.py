@@ -1,4 +1,4 @@
-"""What fitted topics say: of documents, of words, and of how far to trust them."""
+"""Results of fitted topic models: weights of documents, perplexity, words, tables."""
 
 import math
 
@@ -23,26 +23,26 @@ from skbayes_sg.utils._extras import extra
 from skbayes_sg.utils._validation import check_integer, check_option
 from skbayes_sg.utils._warnings import warn_user
 
-MIN_AFFINITY = 0.8  # of topics that are the same in all chains
+MIN_AFFINITY = 0.8  # of topics that are considered the same in all chains
 MAX_RHAT = 1.1
-BISECTIONS = 50  # of a quantile
+BISECTIONS = 50  # to compute a quantile
 
 
 class TopicAnswersMixin:
     """Transforms, scores and tables of topic models with draws of pseudo-counts."""
 
     def transform(self, X, return_std=False):
-        """Return how much of each document is about each topic.
+        """Return the weights of the topics in each document.
 
-        Weights are averaged over the draws of the topics and, for each of them, over
-        the topics of the document's tokens. Equal documents have equal weights: the
-        random numbers do not change from call to call. Empty documents have the
-        prior's weights.
+        Weights are averaged over the draws of the topics and, for each draw, over Gibbs
+        draws of the topics of the document's tokens. Equal documents have equal
+        weights, since the random numbers are the same in every call. Empty documents
+        have the weights of the prior.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_documents, n_features)
-            Counts of words. Words that no document of the fit had may occur.
+            Counts of words. They may include words that did not occur in `fit`.
         return_std : bool, default=False
             Whether to return standard deviations too.
 
@@ -59,19 +59,20 @@ class TopicAnswersMixin:
         return (mean, np.sqrt(variance)) if return_std else mean
 
     def perplexity(self, X, method="completion"):
-        """Return how surprised the model is by the words of documents; less is better.
+        """Return the perplexity of documents under the model; lower is better.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_documents, n_features)
             Counts of words, of documents that were not fitted.
         method : {"completion", "bound"}, default="completion"
-            "completion" predicts one half of each document's tokens, at random, from
-            the other half, with probabilities averaged over the draws. It compares
-            models of any kind; see :func:`skbayes_sg.metrics.completion_perplexity`.
-            "bound" is what scikit-learn computes: from a variational lower bound of the
-            documents' log probability given the mean topics. It overstates the
-            perplexity by an unknown amount that grows with the number of topics.
+            "completion" predicts a random half of each document's tokens from the
+            other half, with probabilities averaged over the draws. It can be compared
+            between models of any kind; see
+            :func:`skbayes_sg.metrics.completion_perplexity`. "bound" is what
+            scikit-learn computes, from a variational lower bound of the documents' log
+            probability given the mean topics. It overestimates the perplexity by an
+            unknown amount that grows with the number of topics.
 
         Returns
         -------
@@ -95,7 +96,7 @@ class TopicAnswersMixin:
         return math.exp(-value / float(n))
 
     def score(self, X, y=None):
-        """Return the mean log probability of a token; more is better.
+        """Return the mean log probability of a token; higher is better.
 
         Parameters
         ----------
@@ -107,8 +108,8 @@ class TopicAnswersMixin:
         Returns
         -------
         score : float
-            Minus the logarithm of the completion perplexity. Scikit-learn's class has
-            the sum of a lower bound here, which depends on the number of documents.
+            Minus the logarithm of the completion perplexity. Scikit-learn's class
+            returns the sum of a lower bound, which depends on the number of documents.
         """
         return -math.log(self.perplexity(X))
 
@@ -120,10 +121,10 @@ class TopicAnswersMixin:
         n : int, default=10
             Words per topic.
         prob : float, default=0.9
-            Probability of the intervals, which leave out equal tails.
+            Probability of the intervals, which have equal tails.
         feature_names : array-like of shape (n_features,), default=None
             The words, for instance from ``CountVectorizer.get_feature_names_out()``.
-            None: the column names of the fit, or the numbers of the columns.
+            None uses the column names of the fit, or the numbers of the columns.
 
         Returns
         -------
@@ -154,12 +155,13 @@ class TopicAnswersMixin:
         )
 
     def summary(self, *, n_words=8, feature_names=None):
-        """Table of the topics, and of how far the chains agree on them.
+        """Table of the topics, and of how well the chains agree on them.
 
-        Labels mean nothing, so that chains are compared by log p(w | z), which does not
-        depend on them: its R-hat is in ``attrs["rhat"]`` of the table. Warns where the
-        chains disagree in it or in their topics, as they often do where there are
-        more topics than the data tell apart; predictions average over all of them.
+        Labels of topics are arbitrary, so chains are compared by log p(w | z), which
+        does not depend on the labels. Its R-hat is in ``attrs["rhat"]`` of the table.
+        Warns if the chains disagree in it or in their topics, which is common if there
+        are more topics than the data can distinguish. Predictions average over all
+        chains.
 
         Parameters
         ----------
@@ -172,7 +174,7 @@ class TopicAnswersMixin:
         -------
         table : pandas.DataFrame
             A row per topic: ``share`` of all tokens with its standard deviation ``sd``,
-            ``affinity``, the least over chains, and ``words``.
+            ``affinity``, the smallest of all chains, and ``words``.
         """
         check_is_fitted(self)
         with extra("arviz", "summary()"):
@@ -208,7 +210,7 @@ class TopicAnswersMixin:
 
     @property
     def ksd(self):
-        """Not for topics, whose conditional draws have no gradients to compare with."""
+        """Not available for topics, whose conditional draws have no gradients."""
         raise AttributeError(
             f"{type(self).__name__} has neither ksd() nor check(): they compare draws "
             "with gradients of the log posterior, of which topics have none; see "
@@ -236,7 +238,8 @@ class TopicAnswersMixin:
     def _quantiles(self, columns, *levels):
         """Return quantiles of probabilities of some words of each topic, (K, n) each.
 
-        Given pseudo-counts they have Beta laws, whose mixture over draws is inverted.
+        Given pseudo-counts they have Beta distributions, whose mixture over draws is
+        inverted by bisection.
         """
         counts = self._topic_draws().counts
         total = counts.sum(axis=-1, dtype=np.float64)[..., None]
@@ -256,7 +259,7 @@ class TopicAnswersMixin:
 
 
 def split_rhat(values):
-    """Return the R-hat of half-chains, and what few draws of one law rarely exceed.
+    """Return the R-hat of half-chains, and a limit that chance rarely exceeds.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Topics from streams of documents: each batch is seen once, by decreasing steps."""
+"""Topics from streams of documents, each batch of which is used in one step."""
 
 import math
 
@@ -13,7 +13,7 @@ from skbayes_sg.kernels.protocol.model import theta_of
 from skbayes_sg.kernels.samplers import SCIR, ConstantMassCIR, ExpandedMean
 from skbayes_sg.utils._validation import all_or_nothing
 
-OFFSET, DECAY = 10.0, 0.7  # batch t has a share of (OFFSET + t)^-DECAY in the topics
+OFFSET, DECAY = 10.0, 0.7  # batch t has the weight (OFFSET + t)^-DECAY in the topics
 
 
 class TopicStreamMixin:
@@ -23,13 +23,13 @@ class TopicStreamMixin:
     def partial_fit(self, X, y=None):
         """Move the topics of all chains by one step towards those of a batch.
 
-        The documents of a call stand for `total_samples` documents, or for all that
-        were seen so far. Nothing of them is kept, so that memory does not grow. Steps
-        decrease from call to call, by which draws approach the posterior; they never
-        get as close to it as those of `fit`, which visits documents again. Batches
+        The likelihood of a batch is scaled up to `total_samples` documents, or to all
+        documents seen so far. Documents are not kept, so that memory does not grow.
+        Step sizes decrease from call to call, so that draws approach the posterior, but
+        never as closely as those of `fit`, which visits documents repeatedly. Batches
         must be random samples of the stream. `samples_` holds one draw of the topics
-        for each of the last `n_draws` calls. Priors that are to be learned stay at what
-        `fit` has learned, or at ``1 / n_components``.
+        for each of the last `n_draws` calls. Priors that are learned stay at the values
+        that `fit` has found, or at ``1 / n_components``.
 
         Parameters
         ----------
@@ -45,7 +45,7 @@ class TopicStreamMixin:
         """
         sampler = self._check_parameters()
         if not isinstance(sampler, ConstantMassCIR | ExpandedMean):
-            sampler = SCIR()  # topics of tokens cannot be kept
+            sampler = SCIR()  # Gibbs would have to keep the topics of all tokens
         with all_or_nothing(self):
             known = vars(self)
             first = "samples_" not in known

@@ -1,4 +1,4 @@
-"""Consensus Monte Carlo: shards of the data sampled apart, their draws merged."""
+"""Consensus Monte Carlo: shards of the data are sampled separately and merged."""
 
 import os
 
@@ -42,29 +42,31 @@ def _of_merged(name):
 class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
     """Classifier for data split over machines, by consensus Monte Carlo.
 
-    Every shard of the data is sampled on its own, with its share of the prior: the
-    prior's density to the power of one over the number of shards. The posterior is
-    proportional to the product of what the shards sample. Draw by draw they are
-    averaged, weighted by the inverse of their covariance in each shard [1]_. That is
-    exact where the shards' posteriors are Gaussian, and good where they are nearly so:
-    give every shard at least a hundred rows per parameter.
+    Every shard of the data is sampled separately, with the prior's density raised to
+    the power of one over the number of shards. The posterior is proportional to the
+    product of the posteriors of the shards. Draws are averaged over shards, weighted by
+    the inverse of their covariance in each shard [1]_. This is exact if the posteriors
+    of the shards are Gaussian, and accurate if they are nearly so: every shard should
+    have at least a hundred rows per parameter.
 
     Parameters
     ----------
     estimator : estimator, default=None
         A logistic regression of this package, :class:`SGLDLogisticRegression` by
-        default. Its `prior_variance` is that of the whole; its `schedule` must be
-        constant. With its ``keep="moments"`` the shards' Gaussians are merged, and no
-        draws travel. Scale the columns before, not in each shard.
+        default. Its `prior_variance` is that of the full posterior; its `schedule` must
+        be constant. With its ``keep="moments"`` only means and covariances of the
+        shards are merged, and no draws are transferred. Scale the columns beforehand,
+        not in each shard.
     n_shards : int, default=4
-        Shards into which `fit` splits the rows where it gets no `groups`, at random
-        with equal shares of the classes.
+        Number of shards into which `fit` splits the rows if it gets no `groups`, at
+        random with equal proportions of the classes.
     weighting : {"auto", "dense", "diagonal"}, default="auto"
-        Precision matrices of the shards' draws, or their diagonals only. "auto" is
-        dense where a shard has ten draws per parameter.
+        Whether to weight by precision matrices of the shards' draws or only by their
+        diagonals. "auto" is dense if a shard has ten draws per parameter.
     n_jobs : int, default=None
-        Shards at a time, on any backend of joblib: threads by default, a cluster with
-        ``joblib.parallel_config("dask")``. The draws do not depend on it.
+        Number of shards sampled at the same time, on any backend of joblib: threads by
+        default, a cluster with ``joblib.parallel_config("dask")``. The draws do not
+        depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the split and of the chains. A `random_state` of `estimator` is not
         used.
@@ -72,20 +74,20 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
     Attributes
     ----------
     estimator_ : estimator
-        Like `estimator`, fitted with the merged draws: `summary` and all else that it
-        offers but `ksd`, for which it has no data.
+        A copy of `estimator` with the merged draws. All its methods work, except `ksd`
+        and `check`, which need the data.
     estimators_ : list of estimator
         The fitted estimator of each shard, in order.
     samples_ : ndarray of shape (n_chains, n_draws, dim)
-        Merged draws, where `estimator` keeps draws.
+        Merged draws, if `estimator` keeps draws.
     coef_, intercept_, coef_std_, intercept_std_ : ndarray
-        Posterior means and standard deviations, as of `estimator`.
+        Posterior means and standard deviations, as in `estimator`.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X has string column names.
+        Names of the features, if X has string column names.
 
     References
     ----------
@@ -132,7 +134,7 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Factors of the samples' log-likelihoods.
         groups : array-like of shape (n_samples,), default=None
-            Label of the shard of each row, in place of a random split.
+            Label of the shard of each row, instead of a random split.
 
         Returns
         -------
@@ -161,14 +163,14 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
         return self
 
     def fit_shards(self, shards):
-        """Sample shards that are apart already, and merge the draws.
+        """Sample data that are already split into shards, and merge the draws.
 
         Parameters
         ----------
         shards : sequence
-            Of each shard, either its ``(X, y)`` or ``(X, y, sample_weight)``, or a
-            function without arguments that returns this. It is called where the shard
-            is sampled, so that every machine can read its own files.
+            For each shard, either ``(X, y)`` or ``(X, y, sample_weight)``, or a
+            function without arguments that returns one of these. The function is called
+            where the shard is sampled, so that every machine can read its own files.
 
         Returns
         -------
@@ -186,7 +188,7 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
         """
         estimator, shards = self._check_parameters(), list(shards)
         if not shards:
-            raise ValueError("shards=[] is empty; give one (X, y) or function at least")
+            raise ValueError("shards=[] is empty; give at least one (X, y) or function")
         with all_or_nothing(self):
             rng = check_random_state(self.random_state)
             for name in ("n_features_in_", "feature_names_in_"):
@@ -208,7 +210,7 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
         estimator._check_parameters()
         if estimator.schedule != "constant":
             raise ValueError(
-                f"estimator__schedule={estimator.schedule!r} weighs draws unequally; "
+                f"estimator__schedule={estimator.schedule!r} weights draws unequally; "
                 'it must be "constant"'
             )
         check_path("checkpoint", estimator.checkpoint)
@@ -231,7 +233,7 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
                 f"n_shards={self.n_shards} is more than the {counts.min()} sample(s) "
                 f"of class {label!r}; every shard needs all classes, so use fewer"
             )
-        # Shuffled and sorted by class, rows are dealt like cards.
+        # Rows are shuffled, sorted by class and assigned to the shards in turn.
         order = rng.permutation(len(y))
         order = order[np.argsort(y[order], kind="stable")]
         codes = np.empty(len(y), np.intp)
@@ -330,18 +332,18 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
 def _with_share(estimator, n_shards, seed):
     """Return a clone whose prior is that of `estimator` to the power 1/n_shards."""
     wider = {"prior_variance": n_shards * np.asarray(estimator.prior_variance)}
-    if estimator.intercept_variance != "auto":  # which is so wide as not to matter
+    if estimator.intercept_variance != "auto":  # which is so wide that it has no effect
         wider["intercept_variance"] = n_shards * estimator.intercept_variance
     return clone(estimator).set_params(**wider, random_state=int(seed))
 
 
 def _fit_shard(estimator, shard, number, control):
-    """Fit one shard, and forget its data."""
+    """Return the estimator fitted to one shard, without references to its data."""
     if estimator.checkpoint is not None:
         folder = os.path.join(estimator.checkpoint, f"shard-{number}")
         estimator.set_params(checkpoint=folder)
     try:
-        # Its chains stay where the data are.
+        # The chains run in threads, so that the data are not copied.
         with joblib.parallel_config("threading"), control.task(number):
             estimator.fit(*(shard() if callable(shard) else shard))
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Pictures of draws and of searches."""
+"""Plots of draws and of searches."""
 
 from skbayes_sg.inspection._coefficient_display import CoefficientDisplay
 from skbayes_sg.inspection._search_display import KSDSearchDisplay

@@ -1,10 +1,10 @@
-"""Axes that the displays share."""
+"""Helpers for axes, ticks and legends of all displays."""
 
 import numpy as np
 
 from skbayes_sg.utils._extras import extra
 
-GREY = "0.6"
+GRAY = "0.6"
 
 
 def make_axes(axes, *shape, **options):
@@ -21,7 +21,7 @@ def make_axes(axes, *shape, **options):
 
 
 def plain_ticks(ax):
-    """Write 0.5 for 5 x 10^-1 at the ticks of logarithmic axes."""
+    """Label the ticks of logarithmic axes by plain numbers: 0.5, not 5 x 10^-1."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -31,7 +31,7 @@ def plain_ticks(ax):
 
 
 def legend_above(ax):
-    """Put the legend over the axes, where it hides nothing."""
+    """Put the legend above the axes, where it hides nothing."""
     ax.legend(
         loc="lower center",
         bbox_to_anchor=(0.5, 1),

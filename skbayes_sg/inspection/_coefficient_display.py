@@ -1,10 +1,10 @@
-"""The picture of coefficients with their intervals."""
+"""The plot of coefficients with their posterior intervals."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.base._diagnostics import check_probability, last_step
-from skbayes_sg.inspection._axes import GREY, legend_above, make_axes
+from skbayes_sg.inspection._axes import GRAY, legend_above, make_axes
 from skbayes_sg.utils._validation import check_integer
 
 
@@ -60,13 +60,13 @@ class CoefficientDisplay:
         estimator : estimator or Pipeline
             A fitted estimator of this package, or a pipeline that ends in one.
         prob : float, default=0.94
-            Probability of the thin interval; the thick one holds a half. Both leave
-            equal tails.
+            Probability of the thin interval; that of the thick interval is 1/2. Both
+            have equal tails.
         parameters : list of str, default=None
             Names as in the index of its `summary`, None for all.
         max_parameters : int, default=20
-            Where there are more, show those furthest from zero in posterior standard
-            deviations.
+            If there are more, show those furthest from zero in units of posterior
+            standard deviations.
         ax : matplotlib axes, default=None
             Where to draw; None makes a figure.
 
@@ -107,7 +107,7 @@ class CoefficientDisplay:
         if ax is None:
             (ax,) = make_axes(None, 1, figsize=(6, 1 + 0.28 * n))
         rows = np.arange(n)
-        ax.axvline(0, color=GREY, lw=1)
+        ax.axvline(0, color=GRAY, lw=1)
         wide, narrow = np.moveaxis(np.asarray(self.intervals), 1, 0)
         ax.hlines(rows, *wide.T, lw=1.2, label=f"{100 * self.prob:g} %")
         ax.hlines(rows, *narrow.T, lw=4, label="50 %")

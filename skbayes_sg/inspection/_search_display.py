@@ -1,10 +1,10 @@
-"""The picture of a search for step sizes."""
+"""The plot of a search for step sizes."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.base._diagnostics import last_step
-from skbayes_sg.inspection._axes import GREY, legend_above, make_axes, plain_ticks
+from skbayes_sg.inspection._axes import GRAY, legend_above, make_axes, plain_ticks
 
 
 class KSDSearchDisplay:
@@ -17,10 +17,10 @@ class KSDSearchDisplay:
     values : array-like of shape (n_candidates,)
         The candidates' values of one numeric parameter.
     ksd, floor, ess : array-like of shape (n_candidates,)
-        Kernel Stein discrepancy, its floor and the effective sample size; NaN of
+        Kernel Stein discrepancy, its floor and the effective sample size; NaN for
         candidates that failed.
     labels : sequence of str of length n_candidates, default=None
-        What else distinguishes the candidates; those with equal labels share a curve.
+        The other parameters of the candidates; equal labels share a curve.
     connect : bool, default=True
         Whether to join the points of a curve by lines.
     best_index : int, default=None
@@ -145,10 +145,11 @@ class KSDSearchDisplay:
             chosen = chosen[np.argsort(x[chosen])]
             top.plot(x[chosen], ksd[chosen], style, label=label)
             bottom.plot(x[chosen], np.asarray(self.ess)[chosen], style)
-            # Draws that are too wide raise their own floor: take it from the best.
+            # The floor is that of the best draws, since draws that are too wide have a
+            # higher floor.
             lowest = floor[chosen[np.argmin(ksd[chosen])]]
             top.axhline(lowest, ls="--", lw=1, color=top.lines[-1].get_color())
-        top.plot([], [], "--", lw=1, color=GREY, label="floor: perfect draws")
+        top.plot([], [], "--", lw=1, color=GRAY, label="floor: perfect draws")
         failed = x[~np.isfinite(ksd)]
         for ax in axes:
             if failed.size:
@@ -158,7 +159,7 @@ class KSDSearchDisplay:
                 crosses.set_label("diverged or failed")
             if self.best_index is not None:
                 best = x[self.best_index]
-                line = ax.axvline(best, color=GREY, lw=1, zorder=0)
+                line = ax.axvline(best, color=GRAY, lw=1, zorder=0)
                 line.set_label(f"best: {best:.2g}")
         for ax, name in ((top, "KSD"), (bottom, "smallest ESS")):
             ax.set(xscale="log", yscale="log", ylabel=name)
@@ -170,7 +171,7 @@ class KSDSearchDisplay:
 
 
 def _curve_labels(results, param):
-    """Return what distinguishes the candidates beside one parameter."""
+    """Return labels of the candidates' other parameters and of their rung."""
     labels = []
     for params, rung in zip(results["params"], results["iter"], strict=True):
         parts = [f"{key}={value}" for key, value in params.items() if key != param]

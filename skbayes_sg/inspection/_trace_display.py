@@ -1,4 +1,4 @@
-"""Pictures of chains and of the draws that they give."""
+"""The plot of the traces of chains and of histograms of their draws."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -8,7 +8,7 @@ from skbayes_sg.inspection._axes import make_axes
 
 
 class TraceDisplay:
-    """Draws of each chain, in their order and as histograms.
+    """Draws of each chain, in order and as histograms.
 
     Use `from_estimator`; its results are stored as the attributes of the same names.
 
@@ -92,7 +92,7 @@ class TraceDisplay:
         )
         for j, (name, (left, right)) in enumerate(zip(self.names, axes, strict=True)):
             chains = np.asarray(self.draws)[..., j]
-            # Counts in equally many bins: densities would differ with the unit.
+            # Counts in bins: the scale of densities would depend on the unit.
             bins = np.histogram_bin_edges(chains, 25)
             for chain in chains:
                 left.plot(chain, lw=0.4, alpha=0.8)

@@ -1,4 +1,4 @@
-"""The candidates of a search: which are allowed, how long each runs, what it gives."""
+"""The candidates of a search: their validation, lengths and results."""
 
 import math
 import time
@@ -11,7 +11,7 @@ from skbayes_sg.base._diagnostics import last_step, smallest_ess
 from skbayes_sg.inference.divergence import DivergenceError
 from skbayes_sg.inference.fitting import shared_results
 
-BURN_IN_SHARE = 0.1  # of the kept iterations, where burn_in="auto"
+BURN_IN_SHARE = 0.1  # of the kept iterations, if burn_in="auto"
 MIN_ITER = 10
 # Parameters of estimators that do not change the posterior, which all candidates share.
 SAMPLING = {
@@ -25,8 +25,8 @@ SAMPLING = {
 def check_candidates(candidates, estimator, prefix):
     """Raise an error if candidates would sample different posteriors.
 
-    Other steps of a pipeline change the data, and with them the posterior. Names that
-    the estimator does not know are left to `set_params`, whose message lists them.
+    Other steps of a pipeline change the data, and so the posterior. Unknown names are
+    left to `set_params`, whose error message lists the known ones.
     """
     known = estimator.get_params()
     for name in sorted({name for candidate in candidates for name in candidate}):
@@ -34,11 +34,11 @@ def check_candidates(candidates, estimator, prefix):
         allowed = name.startswith(prefix) and parameter in SAMPLING
         if name in known and not allowed:
             raise ValueError(
-                f"param_grid tunes {name!r}, which changes the posterior: the "
-                "discrepancy of one posterior's draws does not compare with that of "
-                "another's. Tune parameters of the sampling only, such as "
-                f"'{prefix}step_size' or '{prefix}batch_size', and choose {name!r} by "
-                "predictions, with GridSearchCV"
+                f"param_grid tunes {name!r}, which changes the posterior, but the "
+                "discrepancies of different posteriors cannot be compared. Tune only "
+                f"parameters of the sampling, such as '{prefix}step_size' or "
+                f"'{prefix}batch_size', and choose {name!r} by predictions, with "
+                "GridSearchCV"
             )
 
 
@@ -54,26 +54,29 @@ def seeded(estimator, seed):
 
 
 def sharing_groups(candidates, step_size):
-    """Return a key for each candidate, equal where they differ in `step_size` only."""
+    """Return a key for each candidate, equal if only `step_size` differs."""
     keys = []
     for candidate in candidates:
         rest = {name: candidate[name] for name in candidate if name != step_size}
         try:
             keys.append(joblib.hash(rest))
-        except Exception:  # of a value that cannot be pickled
+        except Exception:  # a value cannot be pickled
             keys.append(len(keys))
     return keys
 
 
-def waves(running, groups):
-    """Return the first candidates of all groups, and those that build on them."""
+def leaders_and_followers(running, groups):
+    """Return the first candidate of each group, and the others, which use its results.
+
+    The two lists are sampled one after the other.
+    """
     first = {groups[i]: i for i in reversed(running)}
     leaders = [i for i in running if first[groups[i]] == i]
     return [leaders, [i for i in running if first[groups[i]] != i]]
 
 
 def chain_lengths(estimator, n_iter, share):
-    """Return the parameters that make chains `share` as long as those to choose for."""
+    """Return the parameters of chains whose length is `share` of the full length."""
     last, prefix = last_step(estimator)
     burn_in = BURN_IN_SHARE * n_iter if last.burn_in == "auto" else last.burn_in
     kept = max(math.ceil(share * n_iter), min(n_iter, MIN_ITER))
@@ -84,7 +87,7 @@ def chain_lengths(estimator, n_iter, share):
 
 
 def ksd_arguments(ksd_params, share):
-    """Return the arguments of `ksd` in a rung: as its time, its draws shrink."""
+    """Return the arguments of `ksd` for a rung, with its share of the draws."""
     max_draws = max(2, math.ceil(share * ksd_params["max_draws"]))
     return {**ksd_params, "max_draws": max_draws, "return_floor": True}
 
@@ -102,7 +105,7 @@ def evaluate(
     verbose,
     control,
 ):
-    """Sample with one candidate; return its results and what others may share."""
+    """Sample with one candidate; return its results and those that others share."""
     estimator = clone(base).set_params(**length)
     result = {"status": "ok", "ksd": np.nan, "ksd_floor": np.nan, "ess": np.nan}
     result.update(error=None, n_iter=0, score_time=0.0)
@@ -110,7 +113,7 @@ def evaluate(
     try:
         estimator.set_params(**clone(candidate, safe=False))
         last, _ = last_step(estimator)
-        # Its chains stay where the data are.
+        # The chains run in threads, so that the data are not copied.
         threads = joblib.parallel_config("threading")
         with shared_results(memory), threads, control.task(id(estimator)):
             estimator.fit(X, y, **params)

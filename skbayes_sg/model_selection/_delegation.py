@@ -1,11 +1,11 @@
-"""Methods of a search that are those of the best estimator."""
+"""Methods that a search delegates to its best estimator."""
 
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 
 def best_has(name):
-    """Return a check that the best estimator, or the one to fit, has `name`."""
+    """Return a check that the best estimator, or the unfitted one, has `name`."""
 
     def check(search):
         if hasattr(search, "best_estimator_"):

@@ -1,4 +1,4 @@
-"""What a search reports: a table as that of GridSearchCV, and failures."""
+"""Results of a search: a table like that of GridSearchCV, and failures."""
 
 import warnings
 from numbers import Real
@@ -8,10 +8,10 @@ from sklearn.exceptions import FitFailedWarning
 
 
 def report_failures(rows):
-    """Warn of failures, but not of divergence: a search for the limit meets it."""
+    """Warn of failures, except divergence, which a search for the limit expects."""
     if all(row["status"] != "ok" for row in rows):
         error = rows[0]["error"]
-        error.add_note(f"All {len(rows)} candidates failed, the first one so.")
+        error.add_note(f"All {len(rows)} candidates failed; this is the first error.")
         raise error
     failed = [row["error"] for row in rows if row["status"] == "failed"]
     if failed:
@@ -41,7 +41,7 @@ def format_results(candidates, rows, error_score):
     for name in ("split0_test_score", "mean_test_score"):
         results[name] = score
     results["std_test_score"] = np.where(ok, 0.0, np.nan)
-    # Those of a later rung are better, failures are worse than all.
+    # Candidates of later rungs rank first, failed ones last.
     rung, ksd = np.where(ok, results["iter"], -1), np.where(ok, results["ksd"], 0.0)
     better = (rung[:, None] < rung) | ((rung[:, None] == rung) & (ksd[:, None] > ksd))
     results["rank_test_score"] = 1 + better.sum(axis=1).astype(np.int32)
@@ -49,7 +49,7 @@ def format_results(candidates, rows, error_score):
 
 
 def _masked(name, candidates):
-    """Return the values of one parameter, masked where a candidate has none."""
+    """Return the values of one parameter, masked for candidates without it."""
     values = {i: c[name] for i, c in enumerate(candidates) if name in c}
     numeric = all(isinstance(value, Real) for value in values.values())
     dtype = np.array(list(values.values())).dtype if numeric else object

@@ -1,4 +1,4 @@
-"""Step sizes and other settings of a sampler, chosen by kernel Stein discrepancy."""
+"""Search for step sizes and other settings by kernel Stein discrepancy."""
 
 import time
 from numbers import Integral, Real
@@ -25,9 +25,9 @@ from skbayes_sg.model_selection._candidates import (
     check_candidates,
     evaluate,
     ksd_arguments,
+    leaders_and_followers,
     seeded,
     sharing_groups,
-    waves,
 )
 from skbayes_sg.model_selection._delegation import best_has, delegate
 from skbayes_sg.model_selection._results import format_results, report_failures
@@ -39,76 +39,78 @@ from skbayes_sg.utils._validation import (
     check_option,
 )
 
-# Times the automatic step size: from slow mixing to where chains are biased or diverge.
+# Multiples of the automatic step size, from slow mixing to bias or divergence.
 DEFAULT_GRID = 2.0 ** np.arange(-5, 5)
-# Halving: a third goes on to the next rung, with four times the iterations, until so
-# many are left for the full length. For 20 candidates that costs 5 full runs, not 20.
+# Halving: the best third of the candidates advances to the next rung, with four times
+# the iterations. The last two (`FINALISTS`) get the full length. With 20 candidates
+# this costs as much as 5 full runs instead of 20.
 KEEP, GROWTH, FINALISTS = 3, 4, 2
 
 
 class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
     """Choose the step size, and more, by kernel Stein discrepancy (KSD).
 
-    The counterpart of :class:`~sklearn.model_selection.GridSearchCV` for samplers.
-    Every candidate samples the posterior given all of the data, for the same number of
-    iterations, and the draws that represent this posterior best win. A small step
-    explores too little in that time, a large one is biased: the discrepancy sees both.
-    Held-out data play no part. Parameters that change the posterior, such as the prior
-    variance or a step of a pipeline before the last, cannot be tuned: discrepancies
-    from different posteriors do not compare.
+    This is the counterpart of :class:`~sklearn.model_selection.GridSearchCV` for
+    samplers. Every candidate samples the posterior given all data, for the same number
+    of iterations, and the draws that represent this posterior best win. With a small
+    step size chains explore too little in that time, with a large one they are biased;
+    the discrepancy detects both. Held-out data are not used. Parameters that change the
+    posterior, such as the prior variance or earlier steps of a pipeline, cannot be
+    tuned, because discrepancies from different posteriors cannot be compared.
 
     Parameters
     ----------
     estimator : estimator
         An estimator of this package, or a :class:`~sklearn.pipeline.Pipeline` that ends
-        in one. It must keep its draws. Its `checkpoint` is that of the refit.
+        in one. It must keep its draws. Its `checkpoint` is only used for the refit.
     param_grid : dict or list of dict, default=None
         Candidates, as for :class:`~sklearn.model_selection.GridSearchCV`: parameter
         names, ``"step__step_size"`` for the step of a pipeline, and lists of values.
-        None tries ten step sizes, from a 32nd to 16 times the automatic one.
+        None tries ten step sizes, from 1/32 to 16 times the automatic one.
     strategy : {"grid", "halving"}, default="grid"
         "grid" samples every candidate for the full length. "halving" samples all of
-        them briefly, the best third four times as long, and so on: the last two get
+        them briefly, the best third four times as long, and so on; the last two get
         the full length.
     n_iter : int, default=None
         Iterations of each chain after burn-in. None is ``n_draws * thin`` of the
-        estimator; where `thin` is "auto", as many as it makes with the automatic step
-        size, for which it is fitted once. No more than `n_draws` draws are kept of
-        them. Burn-in comes on top: as set, or a tenth where it is "auto".
+        estimator; if `thin` is "auto", the estimator is fitted once with the automatic
+        step size to find it. At most `n_draws` draws are kept. Burn-in is added: as
+        set, or a tenth if it is "auto".
     ksd_params : dict, default=None
         Arguments of the estimator's `ksd`, for instance ``{"batch_size": 1000}`` to
-        estimate gradients instead of computing them from all rows. Their errors may
-        make ``statistic="u"`` negative, most of all for the widest draws, which would
-        win: leave it at "v", to which they add.
+        estimate gradients instead of computing them from all rows. Do not combine this
+        with ``statistic="u"``: errors of gradients may make it negative, most of all
+        for the widest draws, which would then win.
     n_jobs : int, default=None
-        Candidates at a time, on any backend of joblib. The results do not depend on
-        it.
+        Number of candidates sampled at the same time, on any backend of joblib. The
+        results do not depend on it.
     refit : bool or callable, default=True
         Fit an estimator with the best parameters and its own `n_draws`, `thin` and
         `burn_in`. A callable takes `cv_results_` and returns the index of the best
         candidate.
     error_score : "raise" or number, default=np.nan
-        Score of a candidate that diverges or fails. It ranks last whatever its score.
-        Where all of them do, the error of the first is raised.
+        Score of a candidate that diverges or fails. It ranks last for any score. If all
+        candidates fail, the error of the first is raised.
     verbose : int, default=0
-        1 tells how many candidates are sampled, 2 each result.
+        1 prints how many candidates are sampled, 2 also each result.
     random_state : int, RandomState instance or None, default=None
-        Seed of every `random_state` of the estimator that is None. All candidates share
-        one, the refit has another.
+        Seed of every `random_state` of the estimator that is None. All candidates use
+        the same seed, the refit another one.
 
     Attributes
     ----------
     cv_results_ : dict of ndarray of shape (n_candidates,)
-        Ready for :class:`pandas.DataFrame`. ``params`` and ``param_*`` are the
-        candidates; ``ksd``, ``ksd_floor`` (see :func:`~skbayes_sg.metrics.ksd_floor`)
-        and ``ess``, the smallest effective sample size of any parameter (NaN unless
-        arviz-stats is there: ``pip install arviz-stats``), belong to the longest run
-        of each; ``status`` is "ok", "diverged" or "failed"; ``iter`` the last rung of
-        halving that it reached, from 0; ``n_iter``, ``mean_fit_time`` and
-        ``mean_score_time`` are the iterations of each chain and the seconds of all its
-        runs. ``mean_test_score`` is minus `ksd`, so that greater is better,
-        ``rank_test_score`` its rank among those that reached the same rung. The other
-        names of GridSearchCV are there too, for one split.
+        Results that can be converted to a :class:`pandas.DataFrame`. ``params`` and
+        ``param_*`` are the candidates. ``ksd``, ``ksd_floor`` (see
+        :func:`~skbayes_sg.metrics.ksd_floor`) and ``ess``, the smallest effective
+        sample size of any parameter (NaN unless arviz-stats is installed: ``pip install
+        arviz-stats``), are those of the longest run of each candidate. ``status`` is
+        "ok", "diverged" or "failed". ``iter`` is the last rung of halving that a
+        candidate reached, from 0. ``n_iter``, ``mean_fit_time`` and ``mean_score_time``
+        are the iterations of each chain and the seconds of all its runs.
+        ``mean_test_score`` is minus `ksd`, so that greater is better, and
+        ``rank_test_score`` its rank, with later rungs first. The other names of
+        GridSearchCV exist too, for one split.
     best_index_ : int
         Index of the best candidate.
     best_params_ : dict
@@ -124,13 +126,13 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, where X has string column names.
+        Names of the features, if X has string column names.
     classes_ : ndarray of shape (n_classes,)
         Class labels of a classifier.
 
     See Also
     --------
-    KSDSearchDisplay : Picture of the results.
+    KSDSearchDisplay : Plot of the results.
 
     References
     ----------
@@ -204,7 +206,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
             seed, refit_seed = seeds.tolist()
             base = seeded(self.estimator, seed)
             last, prefix = last_step(base)
-            if last.checkpoint is not None:  # candidates would overwrite one another's
+            if last.checkpoint is not None:  # candidates would overwrite each other's
                 base.set_params(**{f"{prefix}checkpoint": None})
             candidates, n_iter = self._plan(base, X, y, params)
             self.n_candidates_ = len(candidates)
@@ -238,7 +240,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         if last.keep != "draws":
             raise ValueError(
                 f"keep={last.keep!r} of the estimator leaves no draws to compare; use "
-                'keep="draws" in a search, and what you like in a fit with the result'
+                'keep="draws" in a search, and any value in a fit with the result'
             )
         check_integer("n_draws", last.n_draws, at_least=1)
         check_auto("thin", last.thin, check_integer, at_least=1)
@@ -256,15 +258,15 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
             candidates = list(ParameterGrid(self.param_grid))
             if not candidates:
                 raise ValueError(
-                    f"param_grid={self.param_grid!r} holds no candidate; give one or "
-                    "more, or None"
+                    f"param_grid={self.param_grid!r} contains no candidate; give at "
+                    "least one, or None"
                 )
             check_candidates(candidates, base, prefix)
         if n_iter is None and last.thin != "auto":
             n_iter = last.n_draws * last.thin
         if candidates is not None and n_iter is not None:
             return candidates, n_iter
-        # As long as the candidates, for the automatic step depends on the length.
+        # The pilot has the length of the candidates, on which the step size depends.
         length = {} if n_iter is None else chain_lengths(base, n_iter, 1.0)
         automatic = {f"{prefix}step_size": "auto"}
         if candidates is None:
@@ -273,7 +275,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
             steps = (last.step_size_ * DEFAULT_GRID).tolist()
             candidates = [{f"{prefix}step_size": h} for h in steps]
             return candidates, n_iter or last.n_draws * last.thin_
-        for candidate in candidates:  # the first that does not fail tells the length
+        for candidate in candidates:  # the first that does not fail sets the length
             pilot = clone(base)
             try:
                 pilot.set_params(**{**clone(candidate, safe=False), **automatic})
@@ -285,7 +287,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         return candidates, last.n_draws
 
     def _run(self, base, candidates, n_iter, X, y, params):
-        """Sample rung by rung; return `cv_results_`."""
+        """Sample the candidates of each rung; return `cv_results_`."""
         rows = [{} for _ in candidates]
         running = list(range(len(candidates)))
         groups = sharing_groups(candidates, f"{last_step(base)[1]}step_size")
@@ -297,7 +299,9 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
                 length = chain_lengths(base, n_iter, share)
                 if self.verbose:
                     print(f"Sampling {len(running)} candidates: {length}", flush=True)
-                for some in waves(running, groups) if rung == 0 else [running]:
+                for some in (
+                    leaders_and_followers(running, groups) if rung == 0 else [running]
+                ):
                     results = parallel(
                         delayed(evaluate)(
                             base,
@@ -324,7 +328,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         return format_results(candidates, rows, self.error_score)
 
     def _rungs(self, n_candidates):
-        """Return the candidates and the share of the full length of each rung."""
+        """Return the number of candidates and the share of the length of each rung."""
         sizes = [n_candidates]
         while self.strategy == "halving" and sizes[-1] > FINALISTS:
             sizes.append(max(FINALISTS, round(sizes[-1] / KEEP)))
@@ -379,7 +383,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         Returns
         -------
         score : float
-            Of predictions, as the estimator defines it.
+            Score of the predictions, as the estimator defines it.
         """
         check_is_fitted(self)
         return self.best_estimator_.score(X, y, **params)
@@ -397,12 +401,12 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         return tags
 
     def get_metadata_routing(self):
-        """Return where the arguments of `fit` go: to the estimator's `fit`.
+        """Return the routing of the arguments of `fit` to the estimator's `fit`.
 
         Returns
         -------
         routing : MetadataRouter
-            As :class:`~sklearn.utils.metadata_routing.MetadataRouter`.
+            A :class:`~sklearn.utils.metadata_routing.MetadataRouter`.
         """
         return MetadataRouter(owner=self).add(
             estimator=self.estimator,

@@ -1,4 +1,4 @@
-"""What networks of all kinds share: parameters, the model, outputs of draws."""
+"""The base class of networks: parameters, the model, and outputs of draws."""
 
 import itertools
 from collections.abc import Iterable
@@ -29,8 +29,8 @@ STORAGE_DTYPES = (None, "float16", *DTYPES)
 class Uncertainty(NamedTuple):
     """Uncertainty of predictions, split by its cause; arrays of shape (n_samples,).
 
-    Entropies in nats of classes, variances of numbers. More data of the same kind
-    reduce the epistemic part, not the aleatoric one.
+    It consists of entropies in nats for classes, and of variances for numbers. More
+    data of the same kind reduce the epistemic part, but not the aleatoric part.
     """
 
     total: np.ndarray
@@ -41,40 +41,41 @@ class Uncertainty(NamedTuple):
 class BaseMLP(StreamingMixin, BaseSGMCMC):
     """Base of networks whose weights are posterior draws.
 
-    A subclass has a likelihood of its own, `_likelihood`, and encodes y for it.
+    A subclass defines a likelihood, `_likelihood`, and encodes y for it.
 
     Parameters
     ----------
     hidden_layer_sizes : tuple of int
         Units of each hidden layer; ``()`` is a linear model.
     activation : {"relu", "tanh", "softmax"}
-        What hidden units do with their input.
+        Activation function of the hidden units.
     weight_precision : float or "gamma"
         Precision (inverse variance) of the prior of each weight and bias. "gamma"
         learns one for the weights and one for the biases of each layer, with Gamma(1,
         1) priors.
     gradient : str or gradient estimator
         One of `skbayes_sg.kernels.gradients.GRADIENTS`. Control variates, "cv", are
-        centered at the trained weights of one chain, where then all chains start.
+        centered at the trained weights of one chain, at which all chains then start.
     batch_size : int or "auto"
-        Rows per gradient estimate; "auto" is 500, or all where there are fewer.
+        Rows per gradient estimate; "auto" is 500, or all rows if there are fewer.
     preconditioner : {"auto", "diagonal", "none"}
-        Units in which the weights move; "auto" is diagonal: each by the information
-        that the data hold of weights like it and by the noise of its gradient.
+        Units in which the weights move. "auto" is diagonal: the unit of a weight
+        follows from the information that the data contain on similar weights and from
+        the noise of its gradient.
     burn_in : int or "auto"
         Iterations between training and the first draw; "auto" is 50 times the automatic
         `thin`.
     thin : int or "auto"
-        Iterations per draw; "auto" is 100, or two epochs where that is more.
+        Iterations per draw; "auto" is 100, or two epochs if that is more.
     n_chains : int
-        Independent chains, each from other random weights.
+        Independent chains, which start from different random weights.
     temperature : float
         Temperature T of the likelihood, which is raised to the power of 1 / T; the
         prior is not. At 1 networks for classes tend to be too cautious, see the user
         guide.
     sampler : str, sampler or None
-        One of `skbayes_sg.kernels.samplers.SAMPLERS`; None is the class's own. A name
-        takes the friction that suits networks, an instance has its own.
+        One of `skbayes_sg.kernels.samplers.SAMPLERS`; None is the default of the class.
+        A name uses a friction that suits networks, an instance its own friction.
 
     Attributes
     ----------
@@ -154,12 +155,12 @@ class BaseMLP(StreamingMixin, BaseSGMCMC):
             check_precision("weight_precision", self.weight_precision, self.dtype)
         if self.preconditioner == "dense":
             raise ValueError(
-                "preconditioner='dense' is not for networks, whose weights are too "
-                'many; use "diagonal" or "none"'
+                "preconditioner='dense' is not supported for networks, which have too "
+                'many weights; use "diagonal" or "none"'
             )
         if self.preconditioner == "none" and self.step_size == "auto":
             raise ValueError(
-                "step_size='auto' is measured in the units of a preconditioner; with "
+                "step_size='auto' needs the units of a preconditioner; with "
                 'preconditioner="none" it must be a number'
             )
         return sampler
@@ -171,7 +172,7 @@ class BaseMLP(StreamingMixin, BaseSGMCMC):
         return (hidden,)
 
     def _validate(self, X, *y, reset=True, **options):
-        # What single precision cannot hold is an error, and no warning beside it.
+        # Overflow in single precision is reported as an error, without a warning.
         with np.errstate(over="ignore", invalid="ignore"):
             return validate_data(
                 self,
@@ -188,7 +189,7 @@ class BaseMLP(StreamingMixin, BaseSGMCMC):
     def _fit_network(self, X, y, weights, n_outputs, sampler, batch=None):
         """Draw from the posterior of the weights; return the `Fit`.
 
-        y is encoded. `batch` is None, or rows seen and rows for which X stands.
+        y is encoded. `batch` is None, or the numbers of rows seen and to scale up to.
         """
         n, hidden = X.shape[0], self._hidden_sizes()
         seen, total = (n, n) if batch is None else batch

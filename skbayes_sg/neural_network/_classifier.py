@@ -25,10 +25,10 @@ class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
     """Neural network for classes by stochastic-gradient MCMC, with any sampler.
 
     Weights have Gaussian priors of unknown precision, one for the weights and one for
-    the biases of each layer. Each chain starts from weights of its own, trained by
-    Adam, and predictions average over the draws of all chains. The units in which the
-    weights move follow from their measured information and gradient noise, so nothing
-    has to be tuned.
+    the biases of each layer. Each chain starts from different weights, trained by Adam,
+    and predictions average over the draws of all chains. The units in which the weights
+    move are computed from their information and gradient noise, so nothing has to be
+    tuned.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
     Attributes
     ----------
     samples_ : ndarray of shape (n_chains, n_draws, dim)
-        Posterior draws: layer after layer the weights (inputs, outputs) by rows and the
-        biases, then the precisions of the same blocks.
+        Posterior draws: for each layer the weights (inputs, outputs) by rows and the
+        biases, then the precisions of the weights and the biases of each layer.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
 
@@ -139,9 +139,9 @@ class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
     ):
         """Advance the chains, with these rows as the minibatch.
 
-        The rows of a call stand for all rows seen so far, or for `total_samples`. Each
-        call makes `thin` iterations and keeps one draw of each chain; `samples_` holds
-        those of the last `n_draws` calls. The first call trains the networks.
+        The likelihood is scaled up to all rows seen so far, or to `total_samples` rows.
+        Each call makes `thin` iterations and keeps one draw of each chain; `samples_`
+        holds those of the last `n_draws` calls. The first call trains the networks.
 
         Parameters
         ----------
@@ -150,12 +150,12 @@ class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
         y : array-like of shape (n_samples,)
             Class labels.
         classes : array-like of shape (n_classes,), default=None
-            All labels of all calls; needed in the first call only, and there only if
-            `y` does not hold them all.
+            The labels of all calls; only needed in the first call, and only if its `y`
+            does not contain all of them.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors of the samples' log-likelihoods.
         total_samples : int, default=None
-            Number N of rows of the whole data set. None: all rows seen so far.
+            Number of rows of the whole data set. None is the number seen so far.
 
         Returns
         -------
@@ -241,8 +241,8 @@ class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
         uncertainty : Uncertainty
             Arrays of shape (n_samples,): ``total`` is the entropy of the averaged
             probabilities, ``aleatoric`` the average entropy of the draws, and
-            ``epistemic`` the difference, the mutual information of label and weights:
-            what the draws disagree about.
+            ``epistemic`` the difference. It is the mutual information of label and
+            weights, and measures how much the draws disagree.
 
         Examples
         --------

@@ -25,16 +25,16 @@ from skbayes_sg.utils._validation import (
 class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
     """Neural network for numbers by stochastic-gradient MCMC, with any sampler.
 
-    The noise is Gaussian, and its precision a parameter like the weights. The targets
-    are standardized before they are learned and predictions scaled back, so that the
-    priors, Gamma(1, 1) for the precision of the noise too, suit targets of any scale.
+    The noise is Gaussian, and its precision is a parameter with a Gamma(1, 1) prior.
+    Targets are standardized for the fit and predictions are transformed back, so that
+    the priors suit targets of any scale.
 
     Attributes
     ----------
     samples_ : ndarray of shape (n_chains, n_draws, dim)
-        Posterior draws for standardized targets: layer after layer the weights (inputs,
+        Posterior draws for standardized targets: for each layer the weights (inputs,
         outputs) by rows and the biases, then the log precision of the noise of each
-        output, then the precisions of the blocks of weights and biases.
+        output, then the precisions of the weights and the biases of each layer.
     y_mean_, y_scale_ : ndarray of shape (n_outputs,)
         Mean and standard deviation of the targets of the first fit.
 
@@ -75,10 +75,10 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
     def partial_fit(self, X, y, sample_weight=None, *, total_samples=None):
         """Advance the chains, with these rows as the minibatch.
 
-        The rows of a call stand for all rows seen so far, or for `total_samples`. Each
-        call makes `thin` iterations and keeps one draw of each chain; `samples_` holds
-        those of the last `n_draws` calls. The first call trains the networks and
-        standardizes the targets of all calls.
+        The likelihood is scaled up to all rows seen so far, or to `total_samples` rows.
+        Each call makes `thin` iterations and keeps one draw of each chain; `samples_`
+        holds those of the last `n_draws` calls. The first call trains the networks and
+        determines the scale of the targets for all calls.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
         sample_weight : array-like of shape (n_samples,), default=None
             Factors of the samples' log-likelihoods.
         total_samples : int, default=None
-            Number N of rows of the whole data set. None: all rows seen so far.
+            Number of rows of the whole data set. None is the number seen so far.
 
         Returns
         -------
@@ -133,7 +133,7 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Samples.
         return_std : bool, default=False
-            Also return its standard deviation, that of the noise included.
+            Also return its standard deviation, including the noise.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
         Returns
         -------
         means : ndarray of shape (n_chains, n_draws, n_samples[, n_outputs])
-            What the networks say, without noise.
+            Outputs of the networks, without noise.
         """
         every = np.stack([self._scaled_back(z) for z, _, _ in self._outputs(X)])
         return every.reshape(*self.samples_.shape[:2], *every.shape[1:])
@@ -209,7 +209,7 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
         for z, noise, weight in self._outputs(X):
             z = z.astype(np.float64)
             mean, square = mean + weight * z, square + weight * z**2
-            with np.errstate(over="ignore"):  # a draw may know nothing of y at all
+            with np.errstate(over="ignore"):  # the noise of a draw may be infinite
                 inner = inner + weight * np.exp(-noise.astype(np.float64))
         between = np.maximum(square - mean**2, 0.0)
         inner = np.broadcast_to(inner, between.shape)

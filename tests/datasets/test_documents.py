@@ -26,7 +26,7 @@ def test_weights_have_the_moments_of_their_prior():
 
 
 def test_blocks_give_as_many_documents(monkeypatch):
-    monkeypatch.setattr("skbayes_sg.datasets._documents._BLOCK", 500)
+    monkeypatch.setattr("skbayes_sg.datasets._documents._CHUNK", 500)
     data = make_documents(23, 7, 2, length=50, random_state=1)
     assert data.X.shape == (23, 7)
     assert data.X.sum() > 800

@@ -196,7 +196,7 @@ def test_fit_compares_chains_by_what_no_label_changes(fitted):
 
 BAD = {
     "negative": (-np.ones((3, 4), int), "Negative"),
-    "fractions": (np.full((3, 4), 0.5), "no whole number"),
+    "fractions": (np.full((3, 4), 0.5), "not a whole number"),
     "no tokens": (np.zeros((3, 4), int), "no tokens"),
     "a word too often": (np.array([[2**32, 0]]), "more than 2147483647"),
     "too many": (np.full((10, 2000), 2**30), "would not fit into memory"),
