@@ -2,8 +2,8 @@
 
 estimators -> base -> inference -> kernels.engine -> kernels.protocol -> kernels.generic
 kernels.{samplers, gradients, models}
-    -> kernels.{protocol, capabilities, likelihoods, maps, regions, data, numerics,
-       passes}
+    -> kernels.{protocol, capabilities, likelihoods, maps, regions, walls, data,
+       numerics, passes}
 """
 
 import ast
@@ -29,7 +29,10 @@ def rooms(*names):
 
 GENERIC = (*COMPILED, *kernels("generic", "separate"))
 PROTOCOL = (*GENERIC, *kernels("numerics", "protocol", "capabilities"))
-SHARED = (*PROTOCOL, *kernels("data", "likelihoods", "maps", "regions", "passes"))
+SHARED = (
+    *PROTOCOL,
+    *kernels("data", "likelihoods", "maps", "regions", "passes", "walls"),
+)
 AXES = kernels("samplers", "gradients", "models")
 ESTIMATORS = (*NUMERIC, "sklearn", *rooms("base", "utils", "metrics"))
 

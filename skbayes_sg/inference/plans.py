@@ -10,6 +10,7 @@ from skbayes_sg.kernels.generic import for_kernels, implements
 from skbayes_sg.kernels.protocol.gradient import prepare
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
+    check_model,
     n_parameters,
     parameter_dtype,
 )
@@ -84,6 +85,7 @@ class Plan(NamedTuple):
 
 def make_plan(model, sampler, gradient, step_size, coordinates, **settings):
     """Return a plan; a ValueError if its components do not work together."""
+    check_model(model)
     check_local_variables(gradient, model)
     plan = Plan(
         model=model,

@@ -12,7 +12,7 @@ from skbayes_sg.kernels.capabilities.regions import momentum_of, project, reflec
 from skbayes_sg.kernels.coordinates import Diagonal, Identity
 from skbayes_sg.kernels.gradients import Full
 from skbayes_sg.kernels.models import DirichletMultinomial, GaussianMean, Proximal
-from skbayes_sg.kernels.protocol.model import init_work
+from skbayes_sg.kernels.protocol.model import check_model, init_work
 from skbayes_sg.kernels.protocol.sampler import check_parts, init_state, step
 from skbayes_sg.kernels.regions import Ball, Box, HalfSpace, Simplex
 from skbayes_sg.kernels.samplers import (
@@ -247,6 +247,14 @@ def test_gamma_shapes_below_one_are_refused_in_boxes(uncompiled):
                 check_parts(*parts)
         else:
             check_parts(*parts)
+
+
+def test_proximal_forms_of_infinite_densities_are_refused(uncompiled):
+    model = Shapes(np.array([2.0, 0.5]), np.ones(2), np.ones(2))
+    box = Box(np.zeros(2), np.full(2, np.inf))
+    with pytest.raises(ValueError, match="infinite at a wall of Box"):
+        sample(Proximal(model, box, 0.1), SGLD(), Full(), step_size=0.1, n_draws=2)
+    check_model(Proximal(model._replace(a=np.full(2, 2.0)), box, 0.1))
 
 
 @pytest.mark.parametrize("sampler", [SGHMC(n_leapfrog=5), HMC(3)])

@@ -95,6 +95,26 @@ def test_a_mass_far_from_the_truth_is_as_exact():
     check_dirichlet(draw(ConstantMassCIR(30.0), SPARSE, 4.0), SPARSE)
 
 
+@pytest.mark.parametrize(
+    ("sampler", "h"),
+    [(SCIR(), 4.0), (ConstantMassCIR(1001.0), 4.0), (FrozenCountsCIR(), 0.5)],
+)
+def test_another_prior_is_rejected(sampler, h):
+    """Shapes of 0.13 in place of 0.1: the empty parts tell them apart."""
+    model = toy(SPARSE)
+    draws = sample(
+        model._replace(shape=1.3 * model.shape),
+        sampler,
+        Minibatch(1000),
+        step_size=h,
+        n_draws=20_000,
+        start=SPARSE + SHAPE,
+        random_state=0,
+    )[0]
+    with pytest.raises(AssertionError, match="part 9"):
+        check_dirichlet(draws, SPARSE)
+
+
 def test_the_absolute_value_is_rejected():
     """SG-RLD as published: empty parts are several times too large, at any h."""
     draws = sample(

@@ -221,7 +221,6 @@ def test_gamma_and_beta_laws():
     check_moments(*law_of(four_maps()))
 
 
-@pytest.mark.long
 def test_a_forgotten_jacobian_is_rejected():
     with pytest.raises(AssertionError):
         check_moments(*law_of(Forgetful(four_maps())))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.kernels.capabilities.maps import (
+    add_map_metric,
     add_pulled_back,
     constrain,
     is_affine,
@@ -84,6 +85,15 @@ def _(map_, u, x):
         elif low > -np.inf or high < np.inf:
             total += math.log(map_.unit[j]) - log1p_exp(-u[j])
     return total
+
+
+@add_map_metric.register(Bounds)
+def _(map_, u, out):
+    for j in range(u.size):
+        if map_.low[j] > -np.inf and map_.high[j] < np.inf:
+            out[j] += 1.0
+        elif map_.low[j] > -np.inf or map_.high[j] < np.inf:
+            out[j] += sigmoid(-u[j]) ** 2  # where u is like a logarithm
 
 
 @unconstrain.register(Bounds)

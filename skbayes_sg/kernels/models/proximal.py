@@ -19,6 +19,7 @@ from skbayes_sg.kernels.generic import wrapped_by
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
     add_prior_gradient,
+    check_model,
     init_work,
     log_likelihood,
     log_prior,
@@ -27,6 +28,7 @@ from skbayes_sg.kernels.protocol.model import (
     parameter_dtype,
     record,
 )
+from skbayes_sg.kernels.walls import check_walls
 
 
 class Proximal(NamedTuple):
@@ -85,6 +87,11 @@ def _(model):
         raise ValueError(f"smoothing={model.smoothing} must be positive")
     d, dtype = n_parameters(model), parameter_dtype(model)
     return ProximalWork(init_work(model.model), np.zeros(d, dtype))
+
+
+@check_model.register(Proximal)
+def _(model):
+    check_walls(model.model, model.region)
 
 
 @add_gradient.register(Proximal)

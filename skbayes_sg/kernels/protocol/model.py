@@ -96,6 +96,11 @@ def init_work(model):
 
 
 @python_op
+def check_model(model):
+    """Raise a ValueError where the model cannot be sampled, before any chain runs."""
+
+
+@python_op
 def work_at(model, draw):
     """Return a work with the hyperparameters of a recorded draw, (n_recorded,)."""
     return init_work(model)

@@ -14,22 +14,20 @@ import numpy as np
 
 from skbayes_sg.kernels.capabilities.regions import (
     momentum_of,
-    points_at_walls,
     project,
     reflect,
     reflects_by_default,
 )
-from skbayes_sg.kernels.generic import for_kernels, implements
+from skbayes_sg.kernels.generic import implements
 from skbayes_sg.kernels.numerics.vectors import copy_to
-from skbayes_sg.kernels.passes import prior_gradient, row_gradient
 from skbayes_sg.kernels.protocol.coordinates import is_identity
-from skbayes_sg.kernels.protocol.model import init_work, n_parameters, parameter_dtype
 from skbayes_sg.kernels.protocol.sampler import (
     check_parts,
     init_state,
     preconditioner_of,
     relaxation,
     sampler_stats,
+    sees_model,
     step,
 )
 from skbayes_sg.kernels.samplers.badodab import BADODAB
@@ -38,6 +36,7 @@ from skbayes_sg.kernels.samplers.leimkuhler_matthews import LeimkuhlerMatthews
 from skbayes_sg.kernels.samplers.sghmc import SGHMC
 from skbayes_sg.kernels.samplers.sgld import SGLD
 from skbayes_sg.kernels.samplers.sgnht import SGNHT
+from skbayes_sg.kernels.walls import check_walls
 
 
 class Projected(NamedTuple):
@@ -102,6 +101,12 @@ def bounded(sampler, region, boundary="auto"):
     if boundary == "auto":
         boundary = "reflect" if reflects_by_default(region) else "project"
     return (Reflected if boundary == "reflect" else Projected)(sampler, region)
+
+
+@sees_model.register(Projected)
+@sees_model.register(Reflected)
+def _(sampler):
+    return sees_model(sampler.sampler)
 
 
 @init_state.register(Projected)
@@ -178,29 +183,3 @@ def _(sampler, model, gradient, coordinates):
             f"preconditioner, not {type(coordinates).__name__}"
         )
     check_walls(model, sampler.region)
-
-
-def check_walls(model, region):
-    """Raise a ValueError if the density is infinite at a wall of the region.
-
-    Next to a wall at distance s, a density like s^(b - 1) has the slope (b - 1) / s.
-    """
-    dtype, work = parameter_dtype(model), init_work(model)
-    model, shares = for_kernels(model), []
-    for distance in (1e-6, 1e-9) if dtype == np.float64 else (1e-3, 1e-5):
-        walls = points_at_walls(region, int(n_parameters(model)), distance)
-        if walls is None:
-            return
-        g = np.zeros_like(walls[0], dtype)
-        for point, out in zip(walls[0].astype(dtype), g, strict=True):
-            row_gradient(model, work, point, out)
-            prior_gradient(model, work, point, out)
-        with np.errstate(invalid="ignore"):
-            shares.append(-g * walls[1])  # 1 - b
-    if np.any((shares[1] > 1e-3) & (shares[1] > 0.5 * shares[0])):
-        raise ValueError(
-            f"the density of {type(model).__name__} is infinite at a wall of "
-            f"{type(region).__name__}, where a reflected, projected or proximal chain "
-            "errs at every step size; use models.Transformed, or a sampler of positive "
-            "blocks such as FrozenCIR"
-        )

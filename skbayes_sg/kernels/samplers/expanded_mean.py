@@ -18,6 +18,7 @@ from skbayes_sg.kernels.protocol.sampler import (
     init_state,
     preconditioner_of,
     relaxation,
+    sees_model,
     step,
 )
 from skbayes_sg.kernels.protocol.target import gradient_at
@@ -27,6 +28,11 @@ from skbayes_sg.kernels.samplers.sgld import SGLD
 
 class ExpandedMean(NamedTuple):
     """Euler steps in the metric 1 / theta, reflected at zero."""
+
+
+@sees_model.register(ExpandedMean)
+def _(sampler):
+    return False
 
 
 @init_state.register(ExpandedMean)

@@ -21,6 +21,7 @@ from skbayes_sg.kernels.protocol.sampler import (
     init_state,
     preconditioner_of,
     relaxation,
+    sees_model,
     stable_step,
     step,
 )
@@ -49,6 +50,11 @@ class FrozenCIR(NamedTuple):
 
     shape: float  # b0, that of the prior
     rate: float = 1.0  # c0
+
+
+@sees_model.register(FrozenCIR)
+def _(sampler):
+    return False
 
 
 @init_state.register(FrozenCIR)
