@@ -12,7 +12,12 @@ from skbayes_sg.kernels.models.glm_priors import ShrunkGLM
 from skbayes_sg.kernels.models.glm_units import Units
 from skbayes_sg.kernels.priors import Given, Horseshoe, Laplace, Mixture, Normal
 from skbayes_sg.kernels.protocol.model import n_parameters
-from skbayes_sg.utils._design import design_rows, far_centers, validate_data
+from skbayes_sg.utils._design import (
+    centered,
+    design_rows,
+    far_centers,
+    validate_data,
+)
 from skbayes_sg.utils._validation import (
     check_auto,
     check_bool,
@@ -64,9 +69,8 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
         there is no bound. The prior is the Gaussian one within them.
     intercept_variance : float or "auto"
         Variance of the Gaussian prior of the intercept, where columns whose mean lies
-        more than three standard deviations from zero are at that mean (sparse columns
-        at zero). "auto" is 100, so wide that no offset of the data bends the
-        coefficients.
+        more than three standard deviations from zero are at that mean. "auto" is 100,
+        so wide that no offset of the data bends the coefficients.
     fit_intercept : bool
         Whether the model has an intercept.
 
@@ -146,7 +150,7 @@ class BaseGLM(StreamingMixin, BaseSGMCMC):
             self._center = center
         rows, center = design_rows(X), self._center
         if center.size:
-            rows = (rows - center).astype(X.dtype, copy=False)
+            rows = design_rows(centered(X, center))
         variances = self._given_variances(X.shape[1])
         if self.fit_intercept:
             width = self.intercept_variance
