@@ -2,8 +2,8 @@
 
 estimators -> base -> inference -> kernels.engine -> kernels.protocol -> kernels.generic
 kernels.{samplers, gradients, models}
-    -> kernels.{protocol, capabilities, likelihoods, maps, regions, data, numerics,
-       passes}
+    -> kernels.{protocol, capabilities, likelihoods, priors, maps, regions, data,
+       numerics, passes}
 """
 
 import ast
@@ -29,7 +29,8 @@ def rooms(*names):
 
 GENERIC = (*COMPILED, *kernels("generic", "separate"))
 PROTOCOL = (*GENERIC, *kernels("numerics", "protocol", "capabilities"))
-SHARED = (*PROTOCOL, *kernels("data", "likelihoods", "maps", "regions", "passes"))
+LAWS = kernels("likelihoods", "priors", "maps", "regions")
+SHARED = (*PROTOCOL, *LAWS, *kernels("data", "passes"))
 AXES = kernels("samplers", "gradients", "models")
 ESTIMATORS = (*NUMERIC, "sklearn", *rooms("base", "utils", "metrics"))
 
@@ -47,6 +48,7 @@ LAYERS = {
         *kernels("numerics.vectors", "protocol", "capabilities"),
     ),
     f"{KERNELS}.likelihoods": (*GENERIC, *kernels("numerics", "likelihoods")),
+    f"{KERNELS}.priors": (*GENERIC, f"{KERNELS}.priors"),
     f"{KERNELS}.maps": (*PROTOCOL, f"{KERNELS}.maps"),
     f"{KERNELS}.regions": PROTOCOL,
     f"{KERNELS}.data": (*GENERIC, *kernels("numerics", "data")),
