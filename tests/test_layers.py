@@ -2,7 +2,7 @@
 
 estimators -> base -> inference -> kernels.engine -> kernels.protocol -> kernels.generic
 kernels.{samplers, gradients, models}
-    -> kernels.{protocol, capabilities, likelihoods, maps, regions, walls, data,
+    -> kernels.{protocol, capabilities, likelihoods, priors, maps, regions, walls, data,
        numerics, passes}
 """
 
@@ -29,10 +29,8 @@ def rooms(*names):
 
 GENERIC = (*COMPILED, *kernels("generic", "separate"))
 PROTOCOL = (*GENERIC, *kernels("numerics", "protocol", "capabilities"))
-SHARED = (
-    *PROTOCOL,
-    *kernels("data", "likelihoods", "maps", "regions", "passes", "walls"),
-)
+LAWS = kernels("likelihoods", "priors", "maps", "regions", "walls")
+SHARED = (*PROTOCOL, *LAWS, *kernels("data", "passes"))
 AXES = kernels("samplers", "gradients", "models")
 ESTIMATORS = (*NUMERIC, "sklearn", *rooms("base", "utils", "metrics"))
 
@@ -51,6 +49,7 @@ LAYERS = {
         *kernels("numerics.vectors", "protocol", "capabilities"),
     ),
     f"{KERNELS}.likelihoods": (*GENERIC, *kernels("numerics", "maps", "likelihoods")),
+    f"{KERNELS}.priors": (*GENERIC, f"{KERNELS}.priors"),
     f"{KERNELS}.maps": (*PROTOCOL, f"{KERNELS}.maps"),
     f"{KERNELS}.regions": PROTOCOL,
     f"{KERNELS}.data": (*GENERIC, *kernels("numerics", "data")),

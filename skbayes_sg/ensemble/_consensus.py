@@ -213,10 +213,25 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
                 f"estimator__schedule={estimator.schedule!r} weights draws unequally; "
                 'it must be "constant"'
             )
+        self._check_prior(estimator)
         check_path("checkpoint", estimator.checkpoint)
         if estimator.checkpoint is not None:
             check_integer("random_state", self.random_state, at_least=0)
         return estimator
+
+    def _check_prior(self, estimator):
+        """Raise a ValueError unless each shard can have a share of the prior."""
+        if estimator.prior != "normal" or isinstance(estimator.prior_variance, str):
+            raise ValueError(
+                f"estimator__prior={estimator.prior!r} and estimator__prior_variance="
+                f"{estimator.prior_variance!r} have no share for each shard; use "
+                '"normal" and a number'
+            )
+        if estimator.positive or estimator.bounds is not None:
+            raise ValueError(
+                "estimator__bounds and estimator__positive are not for shards, whose "
+                "merged draws may leave all bounds; use bounds=None and positive=False"
+            )
 
     def _estimator(self):
         return SGLDLogisticRegression() if self.estimator is None else self.estimator

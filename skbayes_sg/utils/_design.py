@@ -1,7 +1,7 @@
 """Conversion of scikit-learn's design matrices to the rows of the kernels."""
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from skbayes_sg.kernels.data.rows import CSRRows
 from skbayes_sg.utils._validation import check_magnitude
@@ -19,16 +19,21 @@ def design_rows(X):
     check_magnitude("X", values, values.dtype, SCALE)
     if not issparse(X):
         return np.asarray(X)
-    X = with_valid_indices(X)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
+    X = _canonical(with_valid_indices(X))
     return CSRRows(
         X.data,
         X.indices.astype(np.int32, copy=False),
         X.indptr.astype(np.int64, copy=False),
         X.shape[1],
     )
+
+
+def _canonical(X):
+    """Return a sparse matrix without duplicates."""
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def with_valid_indices(X):
@@ -82,11 +87,12 @@ def far_centers(X, weights=None):
     """Return the means of columns that are far from zero, (n_features,), 0 elsewhere.
 
     Such columns make a posterior ill-conditioned, because they are nearly proportional
-    to the intercept. The array is empty if there are none, and for sparse matrices,
-    which centering would make dense.
+    to the intercept. The array is empty if there are none.
     """
-    if issparse(X) or not len(X):
+    if not X.shape[0]:
         return np.empty(0)
+    if issparse(X):
+        return _far_centers_of_sparse(X, weights)
     first = X[0].astype(np.float64)  # subtracted to avoid cancellation in squares
     total, squares, n = np.zeros_like(first), np.zeros_like(first), 0.0
     for begin in range(0, len(X), ROWS_AT_ONCE):
@@ -95,8 +101,49 @@ def far_centers(X, weights=None):
         total += w @ away
         squares += w @ away**2
         n += w.sum()
-    mean = total / n
-    spread = np.sqrt(np.maximum(squares / n - mean**2, 0.0))
-    mean += first
+    return _where_far(total / n, squares / n, first)
+
+
+def _far_centers_of_sparse(X, weights):
+    # A column with a tenth of zeros has its mean within three sds of zero.
+    X = _canonical(X)
+    n, p = X.shape
+    full = np.bincount(X.indices, minlength=p) > 0.5 * n
+    if not full.any():
+        return np.empty(0)
+    w = np.ones(n) if weights is None else weights
+    row_weights = np.repeat(w, np.diff(X.indptr))
+    first = np.zeros(p)
+    first[X.indices] = X.data
+    away = X.data - first[X.indices]
+
+    def sums(values, of_zero):
+        stored = np.bincount(X.indices, row_weights * values, minlength=p)
+        seen = np.bincount(X.indices, row_weights, minlength=p)
+        return (stored + (w.sum() - seen) * of_zero) / w.sum()
+
+    mean, square = sums(away, -first), sums(away**2, first**2)
+    return _where_far(np.where(full, mean, 0), np.where(full, square, 1), full * first)
+
+
+def _where_far(mean, square, first):
+    """Return means of far columns, from moments of their distance to `first`."""
+    spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+    mean = mean + first
     is_far = np.abs(mean) > FAR * spread
     return np.where(is_far, mean, 0.0) if is_far.any() else np.empty(0)
+
+
+def centered(X, center):
+    """Return validated `X` less the means of far columns, in its own type.
+
+    A sparse column that is far from zero has few zeros, so little is stored in
+    addition.
+    """
+    if not center.size:
+        return X
+    if not issparse(X):
+        return (X - center).astype(X.dtype, copy=False)
+    far, n = np.flatnonzero(center), X.shape[0]
+    means = np.tile(center[far], n), np.tile(far, n), np.arange(n + 1) * far.size
+    return (csr_array(X) - csr_array(means, shape=X.shape)).astype(X.dtype)

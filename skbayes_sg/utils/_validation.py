@@ -76,7 +76,7 @@ def check_bounds(name, value, n_features):
     if values.shape == (2,):
         values = np.tile(values, (n_features or 1, 1))
     if values.ndim != 2 or values.shape[1] != 2:
-        raise ValueError(f"{name} has shape {values.shape}; {remedy}")
+        raise ValueError(f"{name}={values.tolist()} is not allowed; {remedy}")
     if n_features is not None and len(values) != n_features:
         raise ValueError(
             f"{name} has shape {values.shape}, but X has {n_features} features; "

@@ -14,6 +14,7 @@ from skbayes_sg.kernels.capabilities.maps import (
 )
 from skbayes_sg.kernels.maps import (
     AdditiveLogRatio,
+    Bounds,
     CholeskyCovariance,
     Correlation,
     Exp,
@@ -34,6 +35,14 @@ MAPS = {
     "exp": (Exp(2), [0, 1]),
     "softplus": (Softplus(2), [0, 1]),
     "interval": (Interval(np.array([-1.0, 2.0]), np.array([1.0, 7.0])), [0, 1]),
+    "bounds": (
+        Bounds(
+            np.array([-np.inf, 0.0, -np.inf, -1.0]),
+            np.array([np.inf, np.inf, 3.0, 2.0]),
+            np.array([1.0, 0.5, 2.0, 1.0]),
+        ),
+        [0, 1, 2, 3],
+    ),
     "tanh": (Tanh(2), [0, 1]),
     "log ratio": (AdditiveLogRatio(4), [0, 1, 2]),
     "stick breaking": (StickBreaking(4), [0, 1, 2]),

@@ -132,13 +132,15 @@ def test_exposure_is_a_unit_of_time(counts):
         hours.fit(X, -y)
 
 
+@pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("offset", [0.0, 1e5, 1e10])
-def test_a_column_of_years_does_not_bend_its_coefficient(offset):
+def test_a_column_of_years_does_not_bend_its_coefficient(offset, is_sparse):
     rng = np.random.default_rng(0)
     year = rng.integers(2000, 2021, 5000) * 1.0
     y = rng.random(5000) < 1 / (1 + np.exp(-0.3 * (year - 2010)))
     X = (year + offset)[:, None]
-    model = SGMCMCLogisticRegression(**SHORT).fit(X, y)
+    rows = sparse.csr_array(X) if is_sparse else X
+    model = SGMCMCLogisticRegression(**SHORT).fit(rows, y)
     assert abs(model.coef_[0, 0] - 0.3) < 2 * model.coef_std_[0, 0] < 0.03
     middle = model.predict_proba([[2010 + offset]])[0, 1]
     assert abs(middle - 0.5) < 0.05

@@ -6,7 +6,12 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from skbayes_sg import SGLDLogisticRegression
-from skbayes_sg.utils._design import design_rows, with_valid_indices
+from skbayes_sg.utils._design import (
+    centered,
+    design_rows,
+    far_centers,
+    with_valid_indices,
+)
 
 Y = np.tile([0, 1], 10)
 
@@ -117,3 +122,23 @@ def test_whole_matrices_are_not_copied():
     spare.data = np.r_[spare.data, 9.0]  # SciPy allows for room at the end
     spare.indices = np.r_[spare.indices, [0]].astype(np.int32)
     assert design_rows(spare).data.size == X.data.size
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_far_columns_of_sparse_matrices(weighted):
+    """As of dense ones; where none is far, nothing is stored in addition."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4)) * (rng.random((200, 4)) < 0.3)
+    X[:, 1] = 1e10 + rng.integers(0, 20, 200)
+    X[:5, 1] = 0.0
+    X[:, 2] = -50.0
+    X[:, 3] = 7.0 + 0.1 * rng.normal(size=200)
+    weights = rng.uniform(0.5, 2.0, 200) if weighted else None
+    rows = sparse.csr_array(X)
+    center = far_centers(rows, weights)
+    np.testing.assert_allclose(center, far_centers(X, weights), rtol=1e-14)
+    assert (center[1:] != 0).all() and center[0] == 0
+    moved = centered(rows, center)
+    np.testing.assert_array_equal(moved.toarray(), centered(X, center))
+    assert moved.nnz <= rows.nnz + 5
+    assert far_centers(rows[:, [0]]).size == 0
