@@ -38,6 +38,7 @@ LAYERS = {
     KERNELS: (*SHARED, *kernels("schedules")),
     f"{KERNELS}.separate": ("numba",),
     f"{KERNELS}.disk_cache": ("numba",),
+    f"{KERNELS}.compiling": ("numba", f"{KERNELS}.notices"),
     f"{KERNELS}.generic": (*COMPILED, *kernels("disk_cache", "separate")),
     f"{KERNELS}.numerics": (*GENERIC, "llvmlite", f"{KERNELS}.numerics"),
     f"{KERNELS}.numerics.blas": ("threadpoolctl",),
