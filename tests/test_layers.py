@@ -39,6 +39,7 @@ LAYERS = {
     KERNELS: (*SHARED, *kernels("schedules")),
     f"{KERNELS}.interruptible": (),
     f"{KERNELS}.disk_cache": ("numba",),
+    f"{KERNELS}.compiling": ("numba", f"{KERNELS}.notices"),
     f"{KERNELS}.generic": (*COMPILED, *kernels("disk_cache", "interruptible")),
     f"{KERNELS}.separate": (*COMPILED, f"{KERNELS}.generic"),
     f"{KERNELS}.numerics": (*GENERIC, "llvmlite", f"{KERNELS}.numerics"),

@@ -50,3 +50,13 @@ def test_diagonal_from_random_signs(monkeypatch, uncompiled):
     others = exact["hessian"] - np.diag(exact["hessian_diagonal"])
     scatter = np.sqrt((others**2).sum(axis=1) / n)
     assert np.all(np.abs(mean - exact["hessian_diagonal"]) < 4 * scatter + 1e-6)
+
+
+@pytest.mark.parametrize("name", ["softmax", "poisson", "logistic"])
+def test_mean_of_hessians(name, uncompiled):
+    model = small_model(name)
+    thetas = np.stack([random_theta(model, seed) for seed in range(3)])
+    exact = np.mean([hessians(model, theta)["hessian"] for theta in thetas], axis=0)
+    found = np.zeros_like(exact)
+    passes.mean_hessian(model, init_work(model), thetas, found)
+    np.testing.assert_allclose(found, exact, rtol=1e-9, atol=1e-9)
