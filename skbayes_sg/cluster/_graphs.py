@@ -6,6 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
+from skbayes_sg.utils._validation import shown
+
 MAX_NODES = 2**31 - 1
 
 
@@ -105,7 +107,7 @@ def _graph(nodes, places):
     loops = places[places[:, 0] == places[:, 1]]
     if len(loops):
         raise ValueError(
-            f"node {nodes[loops[0, 0]]!r} is linked to itself, as {len(loops)} nodes "
+            f"node {shown(nodes[loops[0, 0]])} is linked to itself, as {len(loops)} nodes "
             "are; remove links of nodes to themselves, adjacency.setdiag(0)"
         )
     return Graph(nodes, *neighbors(places, len(nodes)))
@@ -140,8 +142,10 @@ def check_pairs(nodes, pairs, name="pairs"):
         places = np.where(nodes[order[at]] == labels, order[at], -1)
     if (places < 0).any():
         label = labels[places < 0][0]
-        raise ValueError(f"{name} holds the node {label!r}, which the graph has not")
+        raise ValueError(
+            f"{name} holds the node {shown(label)}, which the graph has not"
+        )
     if (places[:, 0] == places[:, 1]).any():
         label = labels[places[:, 0] == places[:, 1]][0, 0]
-        raise ValueError(f"{name} holds the node {label!r} paired with itself")
+        raise ValueError(f"{name} holds the node {shown(label)} paired with itself")
     return places
