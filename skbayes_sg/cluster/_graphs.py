@@ -107,8 +107,8 @@ def _graph(nodes, places):
     loops = places[places[:, 0] == places[:, 1]]
     if len(loops):
         raise ValueError(
-            f"node {shown(nodes[loops[0, 0]])} is linked to itself, as {len(loops)} nodes "
-            "are; remove links of nodes to themselves, adjacency.setdiag(0)"
+            f"node {shown(nodes[loops[0, 0]])} is linked to itself; remove links of "
+            "nodes to themselves, with adjacency.setdiag(0) for instance"
         )
     return Graph(nodes, *neighbors(places, len(nodes)))
 
