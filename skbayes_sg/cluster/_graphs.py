@@ -6,6 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
+from skbayes_sg.utils._validation import shown
+
 MAX_NODES = 2**31 - 1
 
 
@@ -56,14 +58,25 @@ def _from_pairs(pairs):
 
 
 def _from_matrix(adjacency):
-    kinds = {"dtype": "numeric", "accept_sparse": "csr", "input_name": "adjacency"}
-    matrix = sp.csr_array(check_array(adjacency, **kinds))
+    matrix = _zeros_and_ones(adjacency)
     n = matrix.shape[0]
     if matrix.shape[1] != n:
         raise ValueError(
             f"adjacency has shape {matrix.shape}; it must be square, or (n_links, 2) "
             "pairs of nodes"
         )
+    if (abs(matrix - matrix.T)).nnz:
+        raise ValueError(
+            "adjacency is not symmetric; directed graphs are not supported, use "
+            "adjacency.maximum(adjacency.T)"
+        )
+    return _graph(np.arange(n), np.stack(matrix.nonzero(), axis=1))
+
+
+def _zeros_and_ones(adjacency):
+    """Return a CSR array of ones; raise where it has other numbers."""
+    kinds = {"dtype": "numeric", "accept_sparse": "csr", "input_name": "adjacency"}
+    matrix = sp.csr_array(check_array(adjacency, **kinds)).astype(np.float64)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     if np.any(matrix.data != 1):
@@ -72,12 +85,18 @@ def _from_matrix(adjacency):
             f"adjacency holds the weight {value:.6g}; links have no weights here, use "
             "adjacency != 0 or a threshold"
         )
-    if (abs(matrix - matrix.T)).nnz:
+    return matrix
+
+
+def check_links(X, n_nodes):
+    """Return links of new nodes, (m, n_nodes) CSR, in increasing order."""
+    links = _zeros_and_ones(X)
+    if links.shape[1] != n_nodes:
         raise ValueError(
-            "adjacency is not symmetric; directed graphs are not supported, use "
-            "adjacency.maximum(adjacency.T)"
+            f"X has {links.shape[1]} columns; it must have one for each of the "
+            f"{n_nodes} nodes of the fit"
         )
-    return _graph(np.arange(n), np.stack(matrix.nonzero(), axis=1))
+    return links
 
 
 def _graph(nodes, places):
@@ -88,8 +107,8 @@ def _graph(nodes, places):
     loops = places[places[:, 0] == places[:, 1]]
     if len(loops):
         raise ValueError(
-            f"node {nodes[loops[0, 0]]!r} is linked to itself, as {len(loops)} nodes "
-            "are; remove links of nodes to themselves, adjacency.setdiag(0)"
+            f"node {shown(nodes[loops[0, 0]])} is linked to itself; remove links of "
+            "nodes to themselves, with adjacency.setdiag(0) for instance"
         )
     return Graph(nodes, *neighbors(places, len(nodes)))
 
@@ -123,8 +142,10 @@ def check_pairs(nodes, pairs, name="pairs"):
         places = np.where(nodes[order[at]] == labels, order[at], -1)
     if (places < 0).any():
         label = labels[places < 0][0]
-        raise ValueError(f"{name} holds the node {label!r}, which the graph has not")
+        raise ValueError(
+            f"{name} holds the node {shown(label)}, which the graph has not"
+        )
     if (places[:, 0] == places[:, 1]).any():
         label = labels[places[:, 0] == places[:, 1]][0, 0]
-        raise ValueError(f"{name} holds the node {label!r} paired with itself")
+        raise ValueError(f"{name} holds the node {shown(label)} paired with itself")
     return places

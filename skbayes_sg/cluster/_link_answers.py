@@ -6,10 +6,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from skbayes_sg.cluster._graphs import check_pairs
+from skbayes_sg.cluster._graphs import check_links, check_pairs
 from skbayes_sg.inference.graphs import GraphDraws, link_moments
 from skbayes_sg.inference.mixing import MIN_DRAWS, r_hat
 from skbayes_sg.inference.monitoring import monitored
+from skbayes_sg.inference.new_nodes import new_memberships
 from skbayes_sg.utils._extras import extra
 from skbayes_sg.utils._warnings import warn_user
 
@@ -83,6 +84,46 @@ class LinkAnswersMixin:
         """
         probability = self.predict_link(pairs)
         return np.stack([1.0 - probability, probability], axis=1)
+
+    def transform(self, X, return_std=False):
+        """Return the memberships of new nodes, by their links to those of the fit.
+
+        Pairs without a link enter by their geometric means, which is exact but for
+        link rates near one. Links between new nodes are not considered.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_new_nodes, n_nodes)
+            Zeros and ones: which of `nodes_` each new node is linked to.
+        return_std : bool, default=False
+            Whether to return standard deviations too.
+
+        Returns
+        -------
+        memberships : ndarray of shape (n_new_nodes, n_components)
+            Posterior means; rows sum to one.
+        std : ndarray of shape (n_new_nodes, n_components)
+            Posterior standard deviations. Only with ``return_std=True``.
+        """
+        check_is_fitted(self)
+        links = check_links(X, self.nodes_.size)
+        mean, variance = new_memberships(links, self._graph_draws())
+        return (mean, np.sqrt(variance)) if return_std else mean
+
+    def fit_transform(self, X, y=None, *, exclude=None):
+        """Fit, and return the memberships of the nodes.
+
+        Parameters
+        ----------
+        X, y, exclude
+            As for `fit`.
+
+        Returns
+        -------
+        memberships : ndarray of shape (n_nodes, n_components)
+            `memberships_`.
+        """
+        return self.fit(X, y, exclude=exclude).memberships_
 
     def score(self, X, y):
         """Return the mean log probability of links and missing links; more is better.

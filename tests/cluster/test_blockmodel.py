@@ -117,6 +117,21 @@ def test_graphs_of_networkx(graph, fitted):
         blockmodel().fit(networkx.DiGraph([(0, 1)]))
 
 
+def test_new_nodes_are_placed_by_their_links(graph, fitted):
+    """As the nodes of the fit are, if they have the same links; within 0.15."""
+    rows = graph.adjacency[[0, 5, 9, 0]]
+    mean, std = fitted.transform(rows, return_std=True)
+    assert std.shape == (4, K)
+    np.testing.assert_allclose(mean.sum(axis=1), 1.0, rtol=1e-5)
+    np.testing.assert_allclose(mean, fitted.memberships_[[0, 5, 9, 0]], atol=0.15)
+    np.testing.assert_array_equal(mean[0], mean[3])
+    np.testing.assert_array_equal(fitted.transform(rows[:1].toarray()), mean[:1])
+    with pytest.raises(ValueError, match="one for each of the 90 nodes"):
+        fitted.transform(np.zeros((1, 3)))
+    other = blockmodel().fit_transform(graph.adjacency)
+    np.testing.assert_array_equal(other, fitted.memberships_)
+
+
 def test_minibatches_and_storage_give_the_same_draws(graph, fitted, tmp_path):
     for other in (
         blockmodel(batch_size=30, burn_in=90, thin=6),

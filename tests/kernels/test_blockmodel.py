@@ -11,7 +11,8 @@ from skbayes_sg.kernels.capabilities.strata import choose_rows
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import ChosenByModel, InTurn
 from skbayes_sg.kernels.models import Blockmodel, PairBlockmodel
-from skbayes_sg.kernels.models.blockmodel import mean_ratio, set_rates
+from skbayes_sg.kernels.models.blockmodel import set_rates
+from skbayes_sg.kernels.models.blockmodel_chances import mean_ratio
 from skbayes_sg.kernels.models.blockmodel_events import contains, draw_events
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,

@@ -31,6 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.kernels.generic import helper
+from skbayes_sg.kernels.models.blockmodel_chances import LEAST, softplus
 from skbayes_sg.kernels.protocol.model import (
     init_work,
     n_parameters,
@@ -40,8 +41,6 @@ from skbayes_sg.kernels.protocol.model import (
     record,
     theta_of,
 )
-
-LEAST = 1e-18  # of d, which rounding errors may make negative
 
 
 class Blockmodel(NamedTuple):
@@ -67,6 +66,7 @@ class BlockmodelWork(NamedTuple):
     total: np.ndarray  # (K,) sum_a pi_ak
     rate: np.ndarray  # (K + 1,) beta and delta
     loss: np.ndarray  # (K + 1,) -log(1 - rate)
+    excess: np.ndarray  # (K + 1,) loss - rate
     alpha: np.ndarray  # (K,)
     started: np.ndarray  # (1,) whether there are memberships
     head: np.ndarray  # (n,) int32: the last event of each node, -1 for none
@@ -104,6 +104,7 @@ def _(model):
         total=np.full(k, n / k),
         rate=np.zeros(k + 1),
         loss=np.zeros(k + 1),
+        excess=np.zeros(k + 1),
         alpha=np.zeros(k),
         started=np.zeros(1, np.int64),
         head=np.full(n, -1, np.int32),
@@ -125,35 +126,9 @@ def set_rates(model, work, theta):
         x = float(theta[j])
         work.rate[j] = 1.0 / (1.0 + math.exp(-x))
         work.loss[j] = softplus(x)
+        work.excess[j] = max(work.loss[j] - work.rate[j], LEAST)
     for j in range(k):
         work.alpha[j] = math.exp(theta[k + 1]) * model.alpha[j]
-
-
-@helper
-def softplus(x):
-    """Return log(1 + exp(x)), the loss -log(1 - rate) of a rate with logit x."""
-    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
-
-
-@helper
-def link_probability(x, y, rate):
-    """Return p_ab of memberships x and y, (K,) each; sum_k w_k L_k of losses."""
-    k, p = x.size, rate[x.size]
-    for j in range(k):
-        p += float(x[j]) * float(y[j]) * (rate[j] - rate[k])
-    return p
-
-
-@helper
-def mean_ratio(x, y, rate, loss):
-    """Return d_ab, the log of mean over geometric mean; a little above zero."""
-    k = x.size
-    p, geometric = rate[k], loss[k]
-    for j in range(k):
-        w = float(x[j]) * float(y[j])
-        p += w * (rate[j] - rate[k])
-        geometric += w * (loss[j] - loss[k])
-    return max(math.log1p(-p) + geometric, LEAST)
 
 
 @record.register(Blockmodel)

@@ -1,7 +1,7 @@
-"""Links by their communities, and what all other pairs have in common."""
+"""Links by their communities, and what other pairs have in common."""
 
 from skbayes_sg.kernels.generic import helper
-from skbayes_sg.kernels.models.blockmodel import link_probability
+from skbayes_sg.kernels.models.blockmodel_chances import link_probability
 
 
 @helper
@@ -39,3 +39,54 @@ def count_pairs(model, work, rng, hits, misses):
         misses[j] = max(everything[j], 0.0)
         misses[k] -= misses[j]
     misses[k] = max(misses[k], 0.0)
+
+
+@helper
+def count_node(model, work, a, rng, shape, loss):
+    """Draw communities of links and events; write alpha + their counts to `shape`.
+
+    And the total memberships of all nodes that are not linked to a to `loss`.
+    """
+    k, x = work.alpha.size, work.pi[a]
+    base, slope, share = work.rows[3], work.rows[4], work.rows[5]
+    for j in range(k):
+        shape[j] = work.alpha[j]
+        loss[j] = work.total[j] - x[j]
+    _set_shares(x, work.rate, base, slope)
+    for i in range(model.indptr[a], model.indptr[a + 1]):
+        y = work.pi[model.indices[i]]
+        for j in range(k):
+            loss[j] -= y[j]
+        shape[_community(y, base, slope, share, rng)] += 1.0
+    for i in range(model.hidden_indptr[a], model.hidden_indptr[a + 1]):
+        y = work.pi[model.hidden[i]]
+        for j in range(k):
+            loss[j] -= y[j]
+    _set_shares(x, work.excess, base, slope)
+    e = work.head[a]
+    while e >= 0:
+        y = work.pi[work.other[e]]
+        shape[_community(y, base, slope, share, rng)] += 1.0
+        e = work.following[e]
+
+
+@helper
+def _set_shares(x, rate, base, slope):
+    """Write what depends on one node of x_k (rate_0 + y_k (rate_k - rate_0))."""
+    for j in range(x.size):
+        base[j] = x[j] * rate[x.size]
+        slope[j] = x[j] * (rate[j] - rate[x.size])
+
+
+@helper
+def _community(y, base, slope, share, rng):
+    """Draw the community of a link or event with another node."""
+    total = 0.0
+    for j in range(y.size):
+        share[j] = base[j] + slope[j] * y[j]
+        total += share[j]
+    u, j = rng.random() * total - share[0], 0
+    while u >= 0.0 and j < y.size - 1:
+        j += 1
+        u -= share[j]
+    return j

@@ -2,11 +2,8 @@
 
 import math
 
-from skbayes_sg.kernels.models.blockmodel import (
-    Blockmodel,
-    link_probability,
-    set_rates,
-)
+from skbayes_sg.kernels.models.blockmodel import Blockmodel, set_rates
+from skbayes_sg.kernels.models.blockmodel_chances import link_probability
 from skbayes_sg.kernels.protocol.model import log_likelihood, log_prior
 
 

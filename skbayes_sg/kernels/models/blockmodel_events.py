@@ -8,7 +8,7 @@ as many candidates as there are links, or fewer.
 """
 
 from skbayes_sg.kernels.generic import helper
-from skbayes_sg.kernels.models.blockmodel import mean_ratio
+from skbayes_sg.kernels.models.blockmodel_chances import mean_ratio
 from skbayes_sg.kernels.numerics.positive import draw_poisson
 
 
@@ -23,8 +23,8 @@ def draw_events(model, work, rng):
         for a in range(n):
             total += work.pi[a, j] if j < k else 1.0
             work.cumulative[a] = total
-        excess = work.loss[j] - work.rate[j]
-        for _ in range(int(draw_poisson(0.5 * excess * total * total, rng))):
+        mean = 0.5 * work.excess[j] * total * total
+        for _ in range(int(draw_poisson(mean, rng))):
             _try_pair(model, work, total, rng)
 
 
@@ -35,9 +35,9 @@ def _try_pair(model, work, total, rng):
     a = _place(work.cumulative, rng.random() * total)
     b = _place(work.cumulative, rng.random() * total)
     x, y = work.pi[a], work.pi[b]
-    bound = work.loss[k] - work.rate[k]
+    bound = work.excess[k]
     for j in range(k):
-        bound += float(x[j]) * float(y[j]) * (work.loss[j] - work.rate[j])
+        bound += float(x[j]) * float(y[j]) * work.excess[j]
     if rng.random() * bound >= mean_ratio(x, y, work.rate, work.loss):
         return
     unlinked = not contains(model.indices, model.indptr[a], model.indptr[a + 1], b)

@@ -3,7 +3,7 @@
 import math
 
 from skbayes_sg.kernels.generic import helper
-from skbayes_sg.kernels.models.blockmodel import link_probability
+from skbayes_sg.kernels.models.blockmodel_chances import link_probability
 from skbayes_sg.kernels.models.blockmodel_pairs import (
     PairBlockmodel,
     is_linked,

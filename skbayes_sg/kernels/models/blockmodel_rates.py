@@ -14,11 +14,10 @@ rejected (Metropolis & Hastings), one after another.
 import math
 
 from skbayes_sg.kernels.generic import helper
-from skbayes_sg.kernels.models.blockmodel import (
+from skbayes_sg.kernels.models.blockmodel import Blockmodel, set_rates
+from skbayes_sg.kernels.models.blockmodel_chances import (
     LEAST,
-    Blockmodel,
     link_probability,
-    set_rates,
     softplus,
 )
 from skbayes_sg.kernels.models.blockmodel_counts import count_pairs

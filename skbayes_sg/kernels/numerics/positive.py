@@ -29,6 +29,27 @@ def draw_log_gamma(shape, rng):
 
 
 @helper
+def draw_log_small_gamma(shape, rng):
+    """Return the log of a draw of Gamma(shape, rate 1) with shape < 1, by rejection.
+
+    Proposals U^(1 / shape) below one, exponential ones above (Ahrens & Dieter, 1974):
+    for small shapes almost always one uniform number and one logarithm.
+    """
+    total = 1.0 + shape * math.exp(-1.0)
+    while True:
+        p = total * (1.0 - rng.random())
+        if p <= 1.0:
+            log_value = math.log(p) / shape
+            # Below exp(-40) the density is the proposals' to all digits.
+            if log_value < -40.0 or rng.random() < math.exp(-math.exp(log_value)):
+                return log_value
+        else:
+            log_value = math.log(-math.log((total - p) / shape))
+            if math.log(1.0 - rng.random()) < (shape - 1.0) * log_value:
+                return log_value
+
+
+@helper
 def draw_gamma(shape, rng):
     """Return a draw of Gamma(shape, rate 1), which is never zero."""
     if shape >= 0.1:

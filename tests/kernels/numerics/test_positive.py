@@ -5,7 +5,12 @@ import pytest
 from scipy import stats
 
 from skbayes_sg.kernels.generic import entry_point
-from skbayes_sg.kernels.numerics.positive import cir_step, draw_gamma, draw_poisson
+from skbayes_sg.kernels.numerics.positive import (
+    cir_step,
+    draw_gamma,
+    draw_log_small_gamma,
+    draw_poisson,
+)
 
 
 @entry_point
@@ -20,6 +25,12 @@ def run(start, shape, rate, h, rng, out):
 def gammas(shape, rng, out):
     for k in range(out.size):
         out[k] = draw_gamma(shape, rng)
+
+
+@entry_point
+def log_gammas(shape, rng, out):
+    for k in range(out.size):
+        out[k] = draw_log_small_gamma(shape, rng)
 
 
 @entry_point
@@ -69,6 +80,17 @@ def test_gamma_draws_of_any_shape(shape):
         uniform = (exact.cdf(some) - low) / (1 - low)
         assert stats.kstest(uniform, "uniform").pvalue > 1e-3
     assert abs(np.mean(out <= 1e-290) - stats.gamma(shape).cdf(1e-290)) < 0.015
+
+
+@pytest.mark.parametrize("shape", [1e-3, 0.04, 0.3, 0.9])
+def test_logs_of_gamma_draws_of_small_shapes(shape):
+    """By the law of log x: exp(a log x) is almost uniform where shapes are small."""
+    out = np.empty(20_000)
+    log_gammas(shape, np.random.default_rng(4), out)
+    exact = stats.loggamma(shape)
+    assert stats.kstest(out, exact.cdf).pvalue > 1e-3
+    error = exact.std() / np.sqrt(out.size)
+    assert abs(out.mean() - exact.mean()) < 4 * error
 
 
 @pytest.mark.parametrize("mean", [0.0, 3.0, 1e10])
