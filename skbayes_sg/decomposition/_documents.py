@@ -8,8 +8,9 @@ from sklearn.utils.validation import check_non_negative, validate_data
 
 from skbayes_sg.utils._validation import check_number
 
+BLOCK = 2**20  # counts that are looked at together
 MAX_COUNT = 2**31 - 1  # of a word in all documents
-MAX_TOKENS = 2**34  # each takes six bytes
+MAX_TOKENS = 2**34  # of which each takes six bytes or more
 
 
 def check_counts(estimator, X, reset):
@@ -32,13 +33,17 @@ def check_counts(estimator, X, reset):
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    if np.any(X.data != np.floor(X.data)):
-        value = X.data[X.data != np.floor(X.data)][0]
-        raise ValueError(
-            f"X holds {value:.6g}, which is not a whole number; {name} needs counts of "
-            "words, for instance from CountVectorizer, not tf-idf weights"
-        )
-    if np.any(X.data == 0):
+    if X.data.dtype.kind == "f":
+        for first in range(0, X.nnz, BLOCK):
+            part = X.data[first : first + BLOCK]
+            broken = part[part != np.floor(part)]
+            if broken.size:
+                raise ValueError(
+                    f"X holds {broken[0]:.6g}, which is not a whole number; {name} needs "
+                    "counts of words, for instance from CountVectorizer, not tf-idf "
+                    "weights"
+                )
+    if X.nnz and X.data.min() == 0:
         X = X.copy()
         X.eliminate_zeros()
     _check_sizes(X)

@@ -19,6 +19,8 @@ from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
 from skbayes_sg.kernels.samplers import SCIR, ConstantMassCIR, ExpandedMean, Gibbs
 from skbayes_sg.utils._validation import all_or_nothing, check_integer
 
+WORK = 8  # arrays of the size of the topics, to average over draws
+
 
 class SGMCMCLatentDirichletAllocation(
     TopicAnswersMixin,
@@ -86,12 +88,11 @@ default=None
         How well the topics of each chain's draws match the mean of all draws, from 0 to
         1: the Hellinger affinity. Below about 0.8, chains differ in that topic.
     samples_ : ndarray of shape (n_chains, n_draws, dim)
-        Draws: a row for each topic, then the priors of topics and of words. With
-        `Gibbs`, rows are pseudo-counts, the parameters of the topic's Dirichlet
-        distribution; with other samplers and `partial_fit` they are proportional to
-        drawn topics.
+        Draws: a row for each topic, then the priors of topics and of words. Of `Gibbs`
+        rows are pseudo-counts that give the law of the topic's words, Dirichlet; of the
+        other samplers they are proportional to drawn topics.
     n_samples_seen_, n_batches_ : int
-        Documents and calls of `partial_fit`.
+        Documents of `fit` and all calls of `partial_fit` since, and how many calls.
     moments_ : Moments
         With ``keep="variances"``, instead of `samples_`.
 
@@ -198,21 +199,45 @@ default=None
         sampler = self._check_parameters()
         with all_or_nothing(self):
             X = check_counts(self, X, reset=True)
-            for name in ("n_batches_", "n_samples_seen_"):  # of a stream
+            for name in ("n_batches_", "_stands_for"):  # of a stream
                 vars(self).pop(name, None)
             self._is_conditional = isinstance(sampler, Gibbs)
             build = self._build if self._is_conditional else self._build_minibatch
             fit = self._sample_posterior(build(X), sampler)
             self._set_topics()
+            self.n_samples_seen_ = X.shape[0]
         return self._finished(fit)
+
+    def memory_needed(self, X):
+        """Return about how many bytes `fit` will take beside the documents.
+
+        The word of each token takes four bytes, and its topic two in each chain; counts
+        and draws of ``n_components * n_features`` numbers come on top. Documents may be
+        memory-mapped: they are read once.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_features)
+            Counts of words.
+
+        Returns
+        -------
+        n_bytes : int
+            With the default sampler.
+        """
+        self._check_parameters()
+        n_tokens, chains, k = int(X.sum()), self.n_chains, self.n_components
+        cells, kind = k * X.shape[1], 2 if k < 2**15 else 4
+        n_kept = self.n_draws if self.keep == "draws" else 4
+        per_chain = kind * n_tokens + (4 + kind) * min(cells, n_tokens)
+        shared = 4 * n_tokens + 8 * (X.shape[0] + X.shape[1]) + WORK * 8 * cells
+        return shared + chains * (per_chain + n_kept * 4 * cells)
 
     def _check_parameters(self):
         """Validate the parameters; return the sampler."""
         check_integer("n_components", self.n_components, at_least=1)
         check_prior("doc_topic_prior", self.doc_topic_prior, self.n_components)
         check_prior("topic_word_prior", self.topic_word_prior, None)
-        if self.total_samples is not None:
-            check_integer("total_samples", self.total_samples, at_least=1)
         if self.keep == "moments":
             raise ValueError(
                 'keep="moments" is not supported for topics, which have too many '
@@ -266,15 +291,21 @@ default=None
         kept = vars(self).get("moments_")
         if kept is None:
             _, self.affinity_ = align_draws(self.samples_, k, w)
-            found = topic_moments(self.samples_, k, w, given=self._is_conditional)
         else:
             orders, self.affinity_ = align_draws(kept.mean[:, None], k, w)
             permute(kept.covariance[:, None], orders, k, w)
-            means, squares = kept.mean[:, None], kept.covariance[:, None]
-            found = topic_moments(means, k, w, squares, self._is_conditional)
-        self.components_, self.components_std_, prior = found
+        self._set_moments()
+
+    def _set_moments(self):
+        """Set what the draws say of the topics and the priors."""
+        kept, given = vars(self).get("moments_"), self._is_conditional
+        draws = self.samples_ if kept is None else kept.mean[:, None]
+        variances = None if kept is None else kept.covariance[:, None]
+        shape = self.affinity_.shape[1], self.n_features_in_
+        law = topic_moments(draws, *shape, variances, given)
+        self.components_, self.components_std_, prior = law
         self.doc_topic_prior_, self.topic_word_prior_ = prior[:-1], float(prior[-1])
 
     @property
     def _n_features_out(self):
-        return len(self.components_)
+        return self.affinity_.shape[1]

@@ -4,19 +4,18 @@ import math
 
 import numpy as np
 from scipy.special import betainc
-from scipy.stats import f as f_law
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.base._diagnostics import check_probability
 from skbayes_sg.decomposition._documents import check_counts
+from skbayes_sg.inference.topic_agreement import label_free, split_rhat
 from skbayes_sg.inference.topics import (
     TopicDraws,
     completion_log_probability,
     document_moments,
     log_bound,
-    log_probability_of_tokens,
     word_probabilities,
 )
 from skbayes_sg.utils._extras import extra
@@ -154,17 +153,19 @@ class TopicAnswersMixin:
             high=high,
         )
 
-    def summary(self, *, n_words=8, feature_names=None):
-        """Table of the topics, and of how well the chains agree on them.
+    def summary(self, X=None, *, n_words=8, feature_names=None):
+        """Table of the topics, and of how far the chains agree on them.
 
-        Labels of topics are arbitrary, so chains are compared by log p(w | z), which
-        does not depend on the labels. Its R-hat is in ``attrs["rhat"]`` of the table.
-        Warns if the chains disagree in it or in their topics, which is common if there
-        are more topics than the data can distinguish. Predictions average over all
-        chains.
+        Labels mean nothing, so that chains are compared by what does not depend on
+        them, whose R-hats are in ``attrs["rhat"]`` of the table. Warns where the chains
+        disagree in one of these or in their topics, as they often do where there are
+        more topics than the data tell apart; predictions average over all of them.
 
         Parameters
         ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_features), default=None
+            Counts of words of documents that were not fitted, to compare the chains by
+            how well they predict these.
         n_words : int, default=8
             Words to show of each topic.
         feature_names : array-like of shape (n_features,), default=None
@@ -174,7 +175,11 @@ class TopicAnswersMixin:
         -------
         table : pandas.DataFrame
             A row per topic: ``share`` of all tokens with its standard deviation ``sd``,
-            ``affinity``, the smallest of all chains, and ``words``.
+            ``affinity``, the least over chains, and ``words``. ``attrs["rhat"]`` has
+            R-hats of "log p(w | z)", of "co-occurrence", the largest over pairs of
+            frequent words of the probability that two tokens with the same topic are
+            these, and, with documents, of "held-out log p". It is empty where there
+            are fewer than four draws of each chain.
         """
         check_is_fitted(self)
         with extra("arviz", "summary()"):
@@ -193,15 +198,19 @@ class TopicAnswersMixin:
             },
             index=pd.RangeIndex(len(words), name="topic"),
         )
-        rhat, limit = math.nan, math.inf
+        found = {}
         if "samples_" in vars(self) and self.samples_.shape[1] >= 4:
-            rhat, limit = split_rhat(self._log_probabilities())
-        table.attrs["rhat"] = rhat
+            X = None if X is None else check_counts(self, X, reset=False)
+            beta, given = self.samples_[..., -1], self._is_conditional
+            values = label_free(draws, beta, given, X, self.n_jobs)
+            found = {name: split_rhat(value) for name, value in values.items()}
+        table.attrs["rhat"] = {name: rhat for name, (rhat, _) in found.items()}
         n_bad = int((affinity < MIN_AFFINITY).sum())
-        if n_bad or rhat > max(MAX_RHAT, limit):
+        if n_bad or any(rhat > max(MAX_RHAT, limit) for rhat, limit in found.values()):
+            rhats = ", ".join(f"{r:.2f} of {name}" for name, (r, _) in found.items())
             warn_user(
                 f"the chains disagree: {n_bad} of {len(words)} topics have an affinity "
-                f"below {MIN_AFFINITY}, and the R-hat of log p(w | z) is {rhat:.2f}. "
+                f"below {MIN_AFFINITY}, and R-hats are {rhats or 'unknown'}. "
                 "Use a larger burn_in, or fewer topics; trust transform() and "
                 "perplexity(), which average over chains, and not single topics",
                 ConvergenceWarning,
@@ -219,21 +228,11 @@ class TopicAnswersMixin:
 
     check = ksd
 
-    def _log_probabilities(self):
-        """Return log p(w | z) of each draw, (n_chains, n_draws)."""
-        counts = self._topic_draws().counts
-        beta = np.asarray(self.samples_[..., -1], np.float64)
-        values = [
-            log_probability_of_tokens(counts[at], beta[at])
-            for at in np.ndindex(counts.shape[:2])
-        ]
-        return np.reshape(values, counts.shape[:2])
-
     def _topic_draws(self):
         """Return the draws, or the means of chains whose draws are not kept."""
         kept = vars(self).get("moments_")
         draws = self.samples_ if kept is None else kept.mean[:, None]
-        return TopicDraws.of(draws, len(self.components_), self.n_features_in_)
+        return TopicDraws.of(draws, self.affinity_.shape[1], self.n_features_in_)
 
     def _quantiles(self, columns, *levels):
         """Return quantiles of probabilities of some words of each topic, (K, n) each.
@@ -256,27 +255,3 @@ class TopicAnswersMixin:
                 low = np.where(below, middle, low)
                 high = np.where(below, high, middle)
             yield high
-
-
-def split_rhat(values):
-    """Return the R-hat of half-chains, and a limit that chance rarely exceeds.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_chains, n_draws)
-        One number of each draw.
-
-    Returns
-    -------
-    rhat, limit : float
-        R-hat, and its quantile at 0.999 for independent Gaussian draws.
-    """
-    n = values.shape[1] // 2
-    halves = np.concatenate([values[:, :n], values[:, -n:]])
-    m = len(halves)
-    within = halves.var(axis=1, ddof=1).mean()
-    if within == 0.0:
-        return 1.0, 1.0
-    ratio = n * halves.mean(axis=1).var(ddof=1) / within
-    level = f_law.ppf(0.999, m - 1, m * (n - 1))
-    return tuple(math.sqrt((n - 1 + f) / n) for f in (ratio, level))

@@ -1,35 +1,34 @@
 """Topics from streams of documents, each batch of which is used in one step."""
 
-import math
-
 import numpy as np
 
 from skbayes_sg.base._callbacks import with_callbacks
+from skbayes_sg.base._streaming import StreamingMixin
 from skbayes_sg.decomposition._documents import check_counts
-from skbayes_sg.inference.chains import sample
-from skbayes_sg.inference.exploration.lda import random_topics
-from skbayes_sg.kernels.gradients import InTurn
-from skbayes_sg.kernels.protocol.model import theta_of
-from skbayes_sg.kernels.samplers import SCIR, ConstantMassCIR, ExpandedMean
+from skbayes_sg.inference.topic_stream import batch_share, next_draws
+from skbayes_sg.inference.topics import align_draws, permute
+from skbayes_sg.kernels.samplers import Gibbs
 from skbayes_sg.utils._validation import all_or_nothing
 
-OFFSET, DECAY = 10.0, 0.7  # batch t has the weight (OFFSET + t)^-DECAY in the topics
+ON_DEMAND = ("components_", "components_std_")  # as long to compute as a call takes
 
 
-class TopicStreamMixin:
+class TopicStreamMixin(StreamingMixin):
     """Topic models with a `partial_fit`."""
 
     @with_callbacks
     def partial_fit(self, X, y=None):
         """Move the topics of all chains by one step towards those of a batch.
 
-        The likelihood of a batch is scaled up to `total_samples` documents, or to all
-        documents seen so far. Documents are not kept, so that memory does not grow.
-        Step sizes decrease from call to call, so that draws approach the posterior, but
-        never as closely as those of `fit`, which visits documents repeatedly. Batches
-        must be random samples of the stream. `samples_` holds one draw of the topics
-        for each of the last `n_draws` calls. Priors that are learned stay at the values
-        that `fit` has found, or at ``1 / n_components``.
+        The documents of a call stand for `total_samples` documents, or for all that
+        were seen so far. Nothing of them is kept, so that memory does not grow. Steps
+        decrease from call to call. Batches must be random samples of the stream, of at
+        least some tens of documents. `samples_` holds the draws of the last `n_draws`
+        calls. Priors that are to be learned stay at what `fit` has learned, or at
+        ``1 / n_components``.
+
+        What is uncertain about the topics of earlier documents is forgotten with them,
+        so that intervals are narrower than those of `fit`.
 
         Parameters
         ----------
@@ -44,43 +43,49 @@ class TopicStreamMixin:
             The fitted estimator.
         """
         sampler = self._check_parameters()
-        if not isinstance(sampler, ConstantMassCIR | ExpandedMean):
-            sampler = SCIR()  # Gibbs would have to keep the topics of all tokens
         with all_or_nothing(self):
             known = vars(self)
-            first = "samples_" not in known
-            X = check_counts(self, X, reset=first)
-            t = known.get("n_batches_", 0)
-            seen = known.get("n_samples_seen_", 0) + X.shape[0]
-            share = seen if self.total_samples is None else self.total_samples
-            model = self._build_minibatch(X, max(1.0, share / X.shape[0]))
-            share = (OFFSET + t) ** -DECAY
-            h = -2.0 * math.log1p(-share)
-            seed = np.random.SeedSequence([*self._entropy(), t])
-            if first:
-                rng = np.random.default_rng(seed.spawn(1)[0])
-                start = random_topics(model, self.n_chains, rng)
-            else:
-                last = self.samples_[:, -1]
-                start = np.stack([theta_of(model, draw) for draw in last])
-            draws = sample(
+            last = self._topic_draws().counts[:, -1] if "samples_" in known else None
+            X = check_counts(self, X, reset=last is None)
+            t, before = known.get("n_batches_", 0), known.get("n_samples_seen_", 0)
+            n = X.shape[0]
+            seen, total = self._rows_of_batch(n, self.total_samples)
+            model, share = self._build_minibatch(X, total / n), batch_share(n, before)
+            draws = next_draws(
                 model,
                 sampler,
-                InTurn(X.shape[0]),
-                step_size=h,
-                n_draws=1,
-                n_chains=len(start),
-                start=start,
-                scale=np.full(start.shape[1], 1.0 + start.max()),
+                share,
+                last,
+                growth=total / (known.get("_stands_for", before) or total),
+                seed=np.random.SeedSequence([*self._entropy(), t]),
+                n_chains=self.n_chains,
                 n_jobs=self.n_jobs,
-                random_state=seed,
             )
-            if not (first or t == 0):
-                draws = np.concatenate([self.samples_, draws], axis=1)
-            draws = draws[:, -self.n_draws :]
-            self._set_draws(draws, np.ones(draws.shape[1]))
+            self._keep_stream(draws if t == 0 else np.hstack([self.samples_, draws]))
+            self._stands_for, self._is_conditional = total, isinstance(sampler, Gibbs)
+            self.doc_topic_prior_, self.topic_word_prior_ = model.alpha, model.beta
             self.n_batches_ = self.n_iter_ = t + 1
-            self.n_samples_seen_, self.batch_size_ = seen, X.shape[0]
-            self.step_size_, self._is_conditional = h, False
-            self._set_topics()
+            self.n_samples_seen_, self.batch_size_, self.step_size_ = seen, n, share
         return self
+
+    def _keep_stream(self, draws):
+        """Keep the last draws, (n_chains, n, dim), with labels that mean the same.
+
+        A chain's labels stay from call to call, so that its last draw tells them all.
+        """
+        draws = np.ascontiguousarray(draws[:, -self.n_draws :])
+        k, w = self.n_components, self.n_features_in_
+        orders, self.affinity_ = align_draws(draws[:, -1:], k, w)
+        permute(draws[:, :-1], np.repeat(orders, draws.shape[1] - 1, axis=1), k, w)
+        self._set_draws(draws, np.ones(draws.shape[1]))
+        for name in ON_DEMAND:
+            vars(self).pop(name, None)
+
+    def __getattr__(self, name):
+        # Only called for what is not there.
+        if name in ON_DEMAND and "samples_" in vars(self):
+            self._set_moments()
+            return vars(self)[name]
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}"
+        )

@@ -117,11 +117,21 @@ def topic_moments(draws, n_topics, n_words, variances=None, given=True):
 
 
 def tokens_of(X):
-    """Return the word of each token and where documents begin, of CSR counts."""
-    counts = X.data.astype(np.int64)
-    words = np.repeat(X.indices.astype(np.int32), counts)
-    ends = np.concatenate([[0], np.cumsum(counts)])
-    return words, ends[X.indptr].astype(np.int64)
+    """Return the word of each token and where documents begin, of CSR counts.
+
+    Blocks of pairs keep what is needed on the way small beside the result.
+    """
+    n_tokens = int(X.data.sum(dtype=np.float64))
+    words, indptr = np.empty(n_tokens, np.int32), np.zeros(X.shape[0] + 1, np.int64)
+    for low in range(0, X.nnz, PAIRS_AT_ONCE):
+        high, n = min(low + PAIRS_AT_ONCE, X.nnz), indptr[-1]
+        counts = X.data[low:high].astype(np.int64)
+        ends = n + np.concatenate([[0], np.cumsum(counts)])
+        words[n : ends[-1]] = np.repeat(X.indices[low:high], counts)
+        here = slice(*np.searchsorted(X.indptr, [low, high + 1]))
+        indptr[here] = ends[X.indptr[here] - low]
+        indptr[-1] = ends[-1]
+    return words, indptr
 
 
 def document_moments(X, draws, n_jobs=None):

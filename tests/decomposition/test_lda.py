@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skbayes_sg import SGMCMCLatentDirichletAllocation
+from skbayes_sg.datasets import make_documents
 from skbayes_sg.inference.monitoring import monitored
 from skbayes_sg.inference.topics import permute
-from skbayes_sg.kernels.samplers import SCIR, SGLD
+from skbayes_sg.kernels.samplers import SCIR, SGLD, ExpandedMean
 from skbayes_sg.metrics import completion_perplexity
 
 K, W = 3, 12
@@ -172,7 +174,10 @@ def test_summary_tells_where_chains_disagree(fitted):
     model, X, _ = fitted
     table = model.summary(n_words=4)
     assert table["share"].sum() == pytest.approx(1.0)
-    assert table.attrs["rhat"] < 1.5
+    assert set(table.attrs["rhat"]) == {"log p(w | z)", "co-occurrence"}
+    assert max(table.attrs["rhat"].values()) < 2.0  # of 16 draws
+    rhats = model.summary(corpus(20, seed=1)[0]).attrs["rhat"]
+    assert rhats["held-out log p"] < 2.0
     noise = np.random.default_rng(0).poisson(0.3, (40, 12))  # no topics to agree on
     with pytest.warns(ConvergenceWarning, match="chains disagree"):
         lda(n_components=6, topic_word_prior=0.05).fit(noise).summary()
@@ -252,9 +257,55 @@ def test_a_stream_finds_the_topics():
     assert sorted(blocks.argmax(axis=1)) == list(range(K))
     X, _ = corpus(seed=1)
     topics = np.kron(np.eye(K), np.full(W // K, K / W)) + 1e-9
-    # The last batches still have a share of 7 % each, and their noise.
-    assert model.perplexity(X) < 1.1 * completion_perplexity(X, topics, 0.3)
+    assert model.perplexity(X) < 1.03 * completion_perplexity(X, topics, 0.3)
+    total = 3000 * 40 + K * W * model.topic_word_prior_
+    start = 0.01  # of the flat counts is left
+    np.testing.assert_allclose(model.components_.sum(), total, rtol=start)
     model.top_words(2)
+
+
+def test_a_stream_is_ahead_of_scikit_learn_after_every_batch():
+    k, prior = 8, {"doc_topic_prior": 0.1, "topic_word_prior": 0.05}
+    X = make_documents(900, 300, k, length=60, random_state=0).X
+    test = X[800:]
+    ours = lda(n_components=k, n_chains=1, total_samples=800, **prior)
+    theirs = LatentDirichletAllocation(k, random_state=0, total_samples=800, **prior)
+    for t in range(8):
+        batch = X[100 * t : 100 * (t + 1)]
+        ours.partial_fit(batch)
+        theirs.partial_fit(batch)
+        if t in (0, 1, 3, 7):
+            other = completion_perplexity(test, theirs.components_, 0.1)
+            assert ours.perplexity(test) < other
+
+
+def test_a_stream_goes_on_after_a_fit():
+    X, _ = corpus(150)
+    model = lda(n_chains=1).fit(X)
+    assert model.n_samples_seen_ == 150
+    before = model.components_
+    model.partial_fit(corpus(30, seed=1)[0])
+    assert (model.n_samples_seen_, model.n_batches_) == (180, 1)
+    # The batch has a share of a quarter, and stands for its part of 180 documents.
+    share = model.step_size_
+    assert share == pytest.approx(7**-0.7)
+    np.testing.assert_allclose(model.components_.sum(), before.sum() * 1.2, rtol=0.01)
+    assert np.abs(model.components_ / before - 1.2).max() < 2 * share
+
+
+@pytest.mark.parametrize("sampler", [SCIR(), ExpandedMean()])
+def test_samplers_of_the_literature_take_streams(sampler):
+    model = lda(sampler=sampler, n_chains=1, n_draws=4)
+    for t in range(6):
+        model.partial_fit(corpus(50, seed=t)[0])
+    X, _ = corpus(seed=10)
+    assert model.perplexity(X) < 0.8 * W  # of words at random
+    assert model.samples_.shape[1] == 4
+
+
+def test_a_stream_needs_draws():
+    with pytest.raises(ValueError, match='use keep="draws"'):
+        lda(keep="variances").partial_fit(corpus(30)[0])
 
 
 def test_equal_streams_give_equal_topics():

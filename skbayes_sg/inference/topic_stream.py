@@ -1,0 +1,111 @@
+"""Topics that follow a stream of documents, batch by batch.
+
+By default chains hold counts m of words in topics, and batch S moves them by a share s,
+
+    m <- (1 - s) m + s D / |S| E[counts of S | m],
+
+where D is the number of documents for which the stream stands. The share decreases, so
+that the counts settle; it decreases more slowly than |S| / D would, because the first
+batches are sampled when little is known of the topics. For the same reason counts start
+flat: what all topics have in common fades away, and topics that take shape too early
+would not.
+
+Samplers that move the topics themselves make one step that forgets the same share.
+"""
+
+import math
+
+import joblib
+import numpy as np
+
+from skbayes_sg.inference.chains import sample
+from skbayes_sg.inference.exploration.lda import random_topics
+from skbayes_sg.kernels.generic import for_kernels
+from skbayes_sg.kernels.gradients import InTurn
+from skbayes_sg.kernels.models.lda_stream import add_batch_counts
+from skbayes_sg.kernels.protocol.model import n_parameters, n_recorded, n_rows
+from skbayes_sg.kernels.samplers import Gibbs
+
+OFFSET, DECAY = 2.0, 0.7  # the share is (OFFSET + batches before)^-DECAY
+START = 2.0  # mass of the first counts, in batches
+
+
+def batch_share(n_documents: int, n_before: int) -> float:
+    """Return the share of a batch after `n_before` documents."""
+    return float((OFFSET + n_before / n_documents) ** -DECAY)
+
+
+def next_draws(model, sampler, share, last, *, growth, seed, n_chains, n_jobs=None):
+    """Return recorded draws of all chains after one more batch.
+
+    Parameters
+    ----------
+    model : MinibatchLDA
+        The batch, and the priors.
+    sampler : Gibbs or another sampler of topics
+        Gibbs is for counts.
+    share : float
+        Of the batch in the result.
+    last : ndarray of shape (n_chains, K, W) or None
+        Rows of topics of the last draws; None before the first batch.
+    growth : float
+        Ratio of the documents for which this batch stands to those of the last one.
+    seed : SeedSequence
+        From which each chain gets a stream of its own.
+    n_chains : int
+        Where there are no chains yet.
+    n_jobs : int, default=None
+        Chains at a time, as threads; the result does not depend on it.
+
+    Returns
+    -------
+    draws : ndarray of shape (n_chains, 1, dim)
+        A row for each topic, then the priors.
+    """
+    model = for_kernels(model)
+    if not isinstance(sampler, Gibbs):
+        if last is None:
+            rng = np.random.default_rng(seed.spawn(1)[0])
+            start = random_topics(model, n_chains, rng)
+        else:
+            start = growth * last.reshape(len(last), -1)
+        return _next_topics(model, sampler, share, start, seed, n_jobs)
+    if last is None:
+        flat = START * model.weight * model.words.size / n_parameters(model)
+        counts = np.full((n_chains, model.alpha.size, model.n_words), flat)
+    else:
+        counts = growth * (last - model.beta)
+    jobs = zip(counts, seed.spawn(len(counts)), strict=True)
+    counts = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
+        joblib.delayed(_next_counts)(model, share, *job) for job in jobs
+    )
+    draws = np.empty((len(counts), 1, n_recorded(model)), np.float32)
+    size = n_parameters(model)
+    draws[..., :size] = model.beta + np.reshape(counts, (-1, 1, size))
+    draws[..., size:] = np.append(model.alpha, model.beta)
+    return draws
+
+
+def _next_counts(model, share, last, seed):
+    """Return the counts of one chain, (K, W)."""
+    m = np.ascontiguousarray((1.0 - share) * last.T, np.float64)
+    new = np.zeros(m.shape)
+    # Draws of the batch's topics change m; their averages are what is kept.
+    add_batch_counts(model, share, np.random.default_rng(seed), m.copy(), new)
+    return (m + share * model.weight * new).T
+
+
+def _next_topics(model, sampler, share, start, seed, n_jobs):
+    """Return recorded draws after one step from `start`, (n_chains, K * W)."""
+    return sample(
+        model,
+        sampler,
+        InTurn(n_rows(model)),
+        step_size=-2.0 * math.log1p(-share),
+        n_draws=1,
+        n_chains=len(start),
+        start=start,
+        scale=np.full(start.shape[1], 1.0 + start.max()),
+        n_jobs=n_jobs,
+        random_state=seed,
+    )
