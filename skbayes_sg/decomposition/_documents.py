@@ -39,9 +39,9 @@ def check_counts(estimator, X, reset):
             broken = part[part != np.floor(part)]
             if broken.size:
                 raise ValueError(
-                    f"X holds {broken[0]:.6g}, which is not a whole number; {name} needs "
-                    "counts of words, for instance from CountVectorizer, not tf-idf "
-                    "weights"
+                    f"X holds {broken[0]:.6g}, which is not a whole number; {name} "
+                    "needs counts of words, for instance from CountVectorizer, not "
+                    "tf-idf weights"
                 )
     if X.nnz and X.data.min() == 0:
         X = X.copy()
