@@ -1,9 +1,9 @@
 """Functions that are compiled separately and called by their address.
 
-Numba optimizes a callee again within each of its callers, and compiles a caller again
-for each type of what it passes on. By address, the estimate of a gradient is compiled
-once for all samplers; and with what belongs to the model behind an address of its own,
-the loop of a sampler is compiled once for all models.
+Numba optimizes a function again within each of its callers, and compiles a caller again
+for each type of its arguments. With calls by address, the estimate of a gradient is
+compiled once for all samplers. If the model's data are passed by address as well, the
+loop of a sampler is compiled once for all models.
 """
 
 import numpy as np
