@@ -81,10 +81,8 @@ def align(distributions, reference=None):
     for _ in range(rounds):
         total = 0.0
         for distribution, order in zip(distributions, found.order, strict=True):
-            distribution = np.asarray(distribution, np.float64)
-            total = (
-                total + (distribution / distribution.sum(axis=1, keepdims=True))[order]
-            )
+            p = np.asarray(distribution, np.float64)
+            total = total + (p / p.sum(axis=1, keepdims=True))[order]
         last, found = found, _match(distributions, total)
         if np.array_equal(last.order, found.order):
             break

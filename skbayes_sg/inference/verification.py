@@ -4,8 +4,8 @@ For draws x of a posterior with scores s, any center c and any matrix S,
 
     E[(x_j - c_j) (S s)_j] = -S_jj .
 
-If S is close to the posterior covariance, the mean of -(x_j - c_j) (S s)_j / S_jj is the
-factor by which the variance of a parameter is too large. Unlike R-hat, this detects
+If S is close to the posterior covariance, the mean of -(x_j - c_j) (S s)_j / S_jj is
+the factor by which the variance of a parameter is too large. Unlike R-hat, this detects
 step sizes that are too large at steep places, and unexpected gradient noise.
 """
 
