@@ -50,12 +50,12 @@ def _roots(p):
     return np.sqrt(p / p.sum(axis=1, keepdims=True))
 
 
-def align(laws, reference=None):
+def align(distributions, reference=None):
     """Match the components of each draw with those of a reference.
 
     Parameters
     ----------
-    laws : sequence of n ndarrays of shape (K, W)
+    distributions : sequence of n ndarrays of shape (K, W)
         The distributions of the components of each draw; rows need not sum to one.
     reference : ndarray of shape (K, W), default=None
         The distributions that define the labels. None starts with the first draw and
@@ -76,23 +76,23 @@ def align(laws, reference=None):
            [1, 0]])
     """
     rounds = ROUNDS if reference is None else 0
-    reference = laws[0] if reference is None else reference
-    found = _match(laws, reference)
+    reference = distributions[0] if reference is None else reference
+    found = _match(distributions, reference)
     for _ in range(rounds):
         total = 0.0
-        for law, order in zip(laws, found.order, strict=True):
-            law = np.asarray(law, np.float64)
-            total = total + (law / law.sum(axis=1, keepdims=True))[order]
-        last, found = found, _match(laws, total)
+        for distribution, order in zip(distributions, found.order, strict=True):
+            p = np.asarray(distribution, np.float64)
+            total = total + (p / p.sum(axis=1, keepdims=True))[order]
+        last, found = found, _match(distributions, total)
         if np.array_equal(last.order, found.order):
             break
     return found
 
 
-def _match(laws, reference):
+def _match(distributions, reference):
     root, orders, values = _roots(reference), [], []
-    for law in laws:
-        affinity = root @ _roots(law).T
+    for distribution in distributions:
+        affinity = root @ _roots(distribution).T
         rows, order = linear_sum_assignment(affinity, maximize=True)
         orders.append(order)
         values.append(affinity[rows, order])

@@ -6,8 +6,8 @@ import time
 
 from skbayes_sg.kernels.notices import notice
 
-LONG = 60.0  # seconds from which a run without a bar is announced
-WINDOW, WINDOWS = 1.0, 3  # seconds; the fastest window tells the time left
+LONG = 60.0  # seconds; users are told if a run without a bar takes longer
+WINDOW, WINDOWS = 1.0, 3  # seconds and number; the fastest window predicts the time
 
 
 class Bar:
@@ -112,16 +112,16 @@ class Progress:
             self.bar.advance(count, facts)
 
     def _announce(self):
-        """Say once, where no bar is shown, that this will take long."""
+        """Tell users once, if no bar is shown, that the run will take long."""
         if self.enabled or self.bar.has_announced:
             return
         now = time.monotonic()
-        if self._window is None:  # nothing is left to compile after the first chunk
+        if self._window is None:  # compilation has ended with the first chunk
             self._window = now, self._done
         begin, done = self._window
         if now - begin < WINDOW:
             return
-        # First chunks are short, and a machine may be busy elsewhere for a while.
+        # Several windows, because first chunks are short and other work may interfere.
         self._speeds.append((self._done - done) / (now - begin))
         self._window = now, self._done
         if len(self._speeds) < WINDOWS:

@@ -1,12 +1,12 @@
-"""Draws of a log-concave posterior, verified by Stein identities before they are kept.
+"""Verification of draws of a log-concave posterior by Stein identities.
 
 For draws x of a posterior with scores s, any center c and any matrix S,
 
     E[(x_j - c_j) (S s)_j] = -S_jj .
 
-With S about the posterior covariance, the mean of -(x_j - c_j) (S s)_j / S_jj says how
-many times too large the variance of a parameter is. Steps that are too large at steep
-places, and gradient noise that is not what was measured, show here and in no R-hat.
+If S is close to the posterior covariance, the mean of -(x_j - c_j) (S s)_j / S_jj is
+the factor by which the variance of a parameter is too large. Unlike R-hat, this detects
+step sizes that are too large at steep places, and unexpected gradient noise.
 """
 
 import math
@@ -27,13 +27,13 @@ from skbayes_sg.kernels.protocol.model import (
 )
 
 MAX_DRAWS = 1000
-FEW_ROWS = 5000  # up to which scores are computed from all of them
+FEW_ROWS = 5000  # up to which scores are computed from all rows
 MAX_SD_ERROR = 0.06
-LEVEL = 1e-4  # probability of a false alarm, about
+LEVEL = 1e-4  # approximate probability of a false alarm
 
 
 def sd_error(model, gradient, draws, covariance, seed):
-    """Return how far the worst sd of draws is off, 0.0 where it may be chance.
+    """Return the relative error of the worst sd of draws, 0.0 if not significant.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ def sd_error(model, gradient, draws, covariance, seed):
     draws : ndarray of shape (n_chains, n_draws, dim)
         Recorded draws.
     covariance : ndarray of shape (d, d)
-        S, about the posterior covariance.
+        S, an approximation of the posterior covariance.
     seed : SeedSequence
         Seed of the gradient estimates.
 
     Returns
     -------
     error : float
-        Relative error of the standard deviation that is wrong most clearly; positive
-        where it is too large.
+        Relative error of the standard deviation with the most significant error;
+        positive if it is too large.
     """
     n_chains, n_draws = draws.shape[:2]
     step = max(1, math.ceil(n_chains * n_draws / MAX_DRAWS))
@@ -82,9 +82,9 @@ def _scores(model, gradient, thetas, seed):
 
 
 def _clearest(products):
-    """Return the error of an sd that is most significant, from (C, n, d) products."""
+    """Return the most significant error of an sd, from (C, n, d) products."""
     ratio, error = products.mean(axis=(0, 1)), standard_error(products)
-    # The error grows with the ratio; that of a ratio of one decides.
+    # The error is proportional to the ratio; the test uses that of a ratio of one.
     error = np.maximum(error / np.maximum(ratio, 0.5), np.finfo(float).tiny)
     z, sd = (ratio - 1.0) / error, np.sqrt(np.maximum(ratio, 0.0))
     if not np.isfinite(z).all():

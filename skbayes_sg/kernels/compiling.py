@@ -1,4 +1,4 @@
-"""A word to those who wait for the compiler, once in a process."""
+"""A message, once per process, that tells users that code is being compiled."""
 
 import functools
 import threading
@@ -9,7 +9,7 @@ from numba.core import event
 
 from skbayes_sg.kernels.notices import notice
 
-PATIENCE = 2.0  # seconds of compilation of which nothing is said
+PATIENCE = 2.0  # seconds of compilation before the message
 
 
 @functools.cache
@@ -21,7 +21,7 @@ def _say():
 
 
 class _Listener(event.Listener):
-    """Count the seconds of compilation; say so once they are many, while it lasts."""
+    """Measure the time of compilation; print the message during a long one."""
 
     def __init__(self):
         self.depth, self.spent, self.began = 0, 0.0, 0.0
@@ -30,7 +30,7 @@ class _Listener(event.Listener):
     def on_start(self, event):
         with self.lock:
             self.depth += 1
-            if self.depth > 1:  # what a function calls is compiled within it
+            if self.depth > 1:  # a function called by the one being compiled
                 return
             self.began = time.monotonic()
             self.timer = threading.Timer(max(0.0, PATIENCE - self.spent), _say)
@@ -47,6 +47,6 @@ class _Listener(event.Listener):
 
 @contextmanager
 def announced():
-    """Say so, once in a process, if compilation inside takes seconds."""
+    """Print a message, once per process, if compilation in the body takes long."""
     with event.install_listener("numba:compile", _Listener()):
         yield

@@ -1,7 +1,7 @@
 """The compiled loop of a chain, the same for all components.
 
-Its first call compiles it for a sampler, or, if that looks into the model, for a triple
-of sampler, gradient estimator and model; later processes take it from the disk cache.
+Its first call compiles it for a sampler or, if the sampler uses the model, for a
+sampler, a gradient estimator and a model. Later processes load it from the disk cache.
 """
 
 from skbayes_sg.kernels.generic import entry_point

@@ -1,4 +1,4 @@
-"""Compilation that Ctrl-C does not break off midway."""
+"""Compilation that Ctrl-C does not interrupt halfway."""
 
 import functools
 import threading

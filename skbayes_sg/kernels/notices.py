@@ -1,6 +1,6 @@
-"""Words to those who wait, through the logger "skbayes_sg".
+"""Messages to users during long computations, through the logger "skbayes_sg".
 
-Without logging set up, Python writes them to the standard error. To turn them off:
+By default Python writes them to the standard error. To turn them off:
 
     logging.getLogger("skbayes_sg").setLevel(logging.ERROR)
 """
@@ -11,5 +11,5 @@ LOGGER = logging.getLogger("skbayes_sg")
 
 
 def notice(text):
-    """Log one line, at the lowest level that Python shows by itself."""
+    """Log one line, at the lowest level that Python shows by default."""
     LOGGER.warning("skbayes_sg: %s", text)

@@ -1,9 +1,9 @@
 """Functions that are compiled separately and called by their address.
 
-Numba optimizes a callee again within each of its callers, and compiles a caller again
-for each type of what it passes on. By address, the estimate of a gradient is compiled
-once for all samplers; and with what belongs to the model behind an address of its own,
-the loop of a sampler is compiled once for all models.
+Numba optimizes a function again within each of its callers, and compiles a caller again
+for each type of its arguments. With calls by address, the estimate of a gradient is
+compiled once for all samplers. If the model's data are passed by address as well, the
+loop of a sampler is compiled once for all models.
 """
 
 import numpy as np
@@ -16,9 +16,9 @@ from skbayes_sg.kernels.generic import entry_point
 
 
 def stored(value):
-    """Return memory, an array of int64, that holds `value` as compiled code knows it.
+    """Return an array of int64 that holds `value` in the layout of compiled code.
 
-    It holds addresses of arrays, so it is of use as long as `value` is alive.
+    It contains addresses of arrays, so it is only valid as long as `value` is alive.
     """
     context, kind = cpu_target.target_context, typeof(value)
     n_bytes = context.get_abi_sizeof(context.get_data_type(kind))
@@ -30,7 +30,7 @@ def stored(value):
 def address_of(entry, value, *args):
     """Return the address of an entry point that reads its first argument by `load`.
 
-    It is compiled for the types of `args`, and for memory that holds a `value`.
+    It is compiled for the types of `args`, and for the `stored` form of `value`.
     """
     dispatcher = entry.build((value, *args))
     kinds = types.CPointer(typeof(value)), *map(typeof, args)
@@ -41,7 +41,7 @@ def address_of(entry, value, *args):
 
 @intrinsic
 def load(typing_context, pointer):
-    """Return what is `stored` there, with arrays that nobody counts references to."""
+    """Return the value that is `stored` at a pointer, without reference counts."""
     kind = pointer.dtype
 
     def codegen(context, builder, signature, args):

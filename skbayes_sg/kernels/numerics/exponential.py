@@ -54,8 +54,9 @@ def _exp64(x):
 
 @helper
 def tame_exp(x):
-    """Return e^x, where |x| counts as 80 at the most: finite in single precision too.
+    """Return e^x with x clipped to +-80, so that it is finite in single precision.
 
-    For parameters of likelihoods, at which the search for a mode may try anything.
+    It is for parameters of likelihoods, for which a search for the mode may try any
+    values.
     """
     return math.exp(min(max(x, -80.0), 80.0))

@@ -38,9 +38,9 @@ def check_parts(sampler, model, gradient, coordinates):
 
 @python_op
 def sees_model(sampler):
-    """Whether its steps look at more of a target than gradients and coordinates.
+    """Whether the sampler uses more of a target than gradients and coordinates.
 
-    The loop of a sampler that does not is compiled once for all models.
+    If not, its loop is compiled once for all models.
     """
     return True
 

@@ -43,9 +43,9 @@ class Target(NamedTuple):
 
 
 class HiddenTarget(NamedTuple):
-    """A target for samplers that need nothing but gradients.
+    """A target for samplers that only need gradients.
 
-    Its type does not depend on those of the model and of the gradient estimator, so
+    Its type does not depend on the types of the model and the gradient estimator, so
     that a sampler's loop is compiled once for all of them.
     """
 
@@ -60,9 +60,9 @@ class HiddenTarget(NamedTuple):
 
 
 class ByAddress(NamedTuple):
-    """A compiled function, and what it is about."""
+    """The address of a compiled function, and its stored first argument."""
 
-    address: int  # zero: there is none
+    address: int  # zero if there is no function
     memory: np.ndarray  # see `stored`
 
 
@@ -81,7 +81,7 @@ class GradientNoise(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What an estimate of the gradient takes."""
+    """The components of an estimate of the gradient."""
 
     gradient: NamedTuple
     memory: NamedTuple
@@ -90,7 +90,7 @@ class Parts(NamedTuple):
 
 
 NOTHING = ByAddress(0, np.empty(0, np.int64))
-ALWAYS = -1  # in place of an iteration
+ALWAYS = -1  # passed instead of the number of an iteration
 
 
 def estimate_for(target, theta, rng):
@@ -131,10 +131,10 @@ def _refresh(memory, position, t, rng):
 
 
 def compiled_estimate(gradient, memory, model, work, theta, rng, out):
-    """Return `estimate` compiled for these parts.
+    """Return `estimate` compiled for these components.
 
-    There is none without the compiler, nor for a stand-in for numpy's generator, which
-    compiled code cannot take.
+    Returns `NOTHING` without the compiler, and for generators other than numpy's, which
+    compiled code does not support.
     """
     if numba.config.DISABLE_JIT or not isinstance(rng, np.random.Generator):
         return NOTHING
@@ -143,12 +143,15 @@ def compiled_estimate(gradient, memory, model, work, theta, rng, out):
 
 
 def seen_by(sampler, target, rng, draws):
-    """Return the target as the sampler's loop takes it, which writes to `draws`."""
+    """Return the target for the loop of a sampler, which writes to `draws`.
+
+    The model is hidden from samplers that only need gradients.
+    """
     return target if sees_model(sampler) else hidden(target, rng, draws)
 
 
 def hidden(target, rng, draws):
-    """Return a `HiddenTarget` that writes rows of `draws`, if there is a compiler."""
+    """Return a `HiddenTarget` that writes rows of `draws`, if it can be compiled."""
     if target.estimate.address == 0 or not draws.flags.c_contiguous:
         return target
     parts = Parts(target.gradient, target.memory, target.model, target.work)
@@ -165,7 +168,7 @@ def hidden(target, rng, draws):
 
 @kernel_op
 def refresh_after(target, sampler, state, t, rng):
-    """Let the model update its hyperparameters after iteration t, if it is time to."""
+    """Let the model update its hyperparameters after iteration t, if necessary."""
 
 
 @refresh_after.register(Target)
@@ -227,7 +230,7 @@ def locate(target, position):
 
 @helper
 def gradient_at(target, position, rng, out):
-    """Write a fresh estimate of the gradient at `position` to `out`."""
+    """Write a new estimate of the gradient at `position` to `out`."""
     theta = locate(target, position)
     estimate_for(target, theta, rng)
     pull_back(target.coordinates, target.g, out)
@@ -250,7 +253,7 @@ def noise_sd(target, j, variance, c):
 
 @helper
 def measure_noise(target, position, rng):
-    """Update the estimate of the gradient's variance with a fresh pair of gradients."""
+    """Update the estimate of the gradient's variance with a new pair of gradients."""
     noise = target.noise
     for k in range(2):
         gradient_at(target, position, rng, noise.pair[k])
