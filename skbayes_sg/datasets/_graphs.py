@@ -154,15 +154,15 @@ def make_graph(
     pi = _dirichlet(rng, membership_prior, n_nodes, n_communities)
     # Candidates with intensities r = -sum_k w_k log(1 - rate_k), no less than -log(1 -
     # p): a pair with any of them is linked with probability p / (1 - exp(-r)).
-    losses, keys = -np.log1p(-rates), []
+    losses, found = -np.log1p(-rates), []
     for k, loss in enumerate(losses):
         weights = pi[:, k] if k < n_communities else np.ones(n_nodes)
         bounds = np.cumsum(weights)
         ends = rng.poisson(0.5 * loss * bounds[-1] ** 2)
         u = rng.uniform(0.0, bounds[-1], (2, ends))
         a, b = np.sort(np.minimum(np.searchsorted(bounds, u), n_nodes - 1), axis=0)
-        keys.append((a * n_nodes + b)[a < b])
-    keys = np.unique(np.concatenate(keys))
+        found.append((a * n_nodes + b)[a < b])
+    keys = np.unique(np.concatenate(found))
     pairs = np.stack([keys // n_nodes, keys % n_nodes], axis=1)
     kept = [np.zeros((0, 2), np.int64)]
     for first in range(0, len(pairs), 1 << 20):
