@@ -111,7 +111,7 @@ def test_another_prior_is_rejected(sampler, h):
         start=SPARSE + SHAPE,
         random_state=0,
     )[0]
-    with pytest.raises(AssertionError, match="part 9"):
+    with pytest.raises(AssertionError, match="part"):
         check_dirichlet(draws, SPARSE)
 
 

@@ -227,16 +227,19 @@ def test_a_forgotten_jacobian_is_rejected():
 
 
 def test_langevin_through_maps_is_of_first_order():
-    """Errors of the variances of Gamma laws at h = 0.4 and 0.1: a quarter."""
-    errors = []
-    for h in (0.4, 0.1):
-        draws, laws = law_of(four_maps(), SGLD(), h, n_draws=100_000)
-        square = (draws[:, :2] - laws[0].mean()) ** 2
-        means, scatter = batch_means(square / laws[0].var())
-        assert (scatter < 0.01).all()
-        errors.append(means - 1)
-    assert (errors[0] > 0.08).all()
-    np.testing.assert_allclose(errors[1] / errors[0], 1 / 4, atol=0.12)
+    """Errors of the variance of Gamma laws at h = 0.1 and 0.05: 12 %, and half of it.
+
+    Monte Carlo errors of 0.4 % make one of 0.04 in the ratio.
+    """
+    errors, map_ = [], joined(Exp(2), Interval(np.zeros(2), np.ones(2)))
+    for h in (0.1, 0.05):
+        draws, laws = law_of(map_, SGLD(), h, n_draws=200_000)
+        square = (draws[:, :2] - laws[0].mean()) ** 2 / laws[0].var()
+        mean, scatter = batch_means(square.mean(axis=1))
+        assert scatter < 0.006
+        errors.append(mean - 1)
+    assert errors[0] > 0.09
+    assert abs(errors[1] / errors[0] - 1 / 2) < 0.13
 
 
 @pytest.mark.long
