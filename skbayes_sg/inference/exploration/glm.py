@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import eigh, eigvalsh
 
 from skbayes_sg.inference.chains import sample
+from skbayes_sg.inference.curvature import largest_curvature
 from skbayes_sg.inference.exploration.one_mode import explore
 from skbayes_sg.inference.exploration.pilot import rare_value
 from skbayes_sg.inference.exploration.request import chosen, for_diagnostics
@@ -29,6 +30,8 @@ from skbayes_sg.kernels.protocol.model import init_work, n_rows, theta_of, thinn
 from skbayes_sg.kernels.protocol.sampler import preconditioner_of
 
 MAX_DENSE = 256  # parameters up to which a matrix is factorized every few iterations
+MAX_MATRIX = 1024  # up to which its eigenvalues are computed
+SMALLEST = 1e-2  # of the curvatures for which chains are long enough
 ROUNDS = 3  # of short runs
 PILOT_CHAINS = 2
 PILOT_DRAWS = 64
@@ -172,13 +175,16 @@ def _measure(model, request, first, draws):
 def _extremes(rows, theta, information, precision):
     """Return the extreme curvatures in units of the diagonal."""
     work, d = init_work(rows), theta.size
+    if d > MAX_MATRIX:
+        unit = 1.0 / np.sqrt(information + precision)
+        return SMALLEST, max(1.0, largest_curvature(rows, theta, unit))
     matrix = np.zeros((d, d))
     hessian(rows, work, theta, matrix)
     unit = 1.0 / np.sqrt(information)
     largest = max(1.0, eigvalsh(matrix * np.outer(unit, unit))[-1])
     unit = 1.0 / np.sqrt(information + precision)
     matrix += np.diag(precision + information - np.diag(matrix))
-    return max(eigvalsh(matrix * np.outer(unit, unit))[0], 1e-3), largest
+    return max(eigvalsh(matrix * np.outer(unit, unit))[0], SMALLEST), largest
 
 
 def _positive(information):
