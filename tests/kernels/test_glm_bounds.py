@@ -16,14 +16,14 @@ from tests.kernels.examples import glm, noisy_glm
 
 
 def bounded(name):
-    model = glm(name) if name == "bernoulli" else noisy_glm(name)
+    model = glm(name) if name == "logistic" else noisy_glm(name)
     d = n_parameters(model)
     low, high = np.full(d, -np.inf), np.full(d, np.inf)
     low[0], high[1], low[2], high[2] = 0.0, 0.5, -1.0, 1.0
     return for_kernels(bounded_glm(model, low, high))
 
 
-@pytest.mark.parametrize("name", ["bernoulli", "linear"])
+@pytest.mark.parametrize("name", ["logistic", "linear"])
 def test_passes_are_derivatives_of_one_another(name):
     model = bounded(name)
     work, d = init_work(model), n_parameters(model)

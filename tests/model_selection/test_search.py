@@ -239,7 +239,7 @@ def test_parameters_of_every_estimator_are_of_the_sampling_or_of_the_posterior(k
     """A new parameter has to be put on one of two lists: SAMPLING, or this one."""
     posterior = {
         *("temperature", "prior_variance", "fit_intercept", "class_weight"),
-        "intercept_variance",
+        *("intercept_variance", "prior", "positive", "bounds"),
         *("hidden_layer_sizes", "activation", "weight_precision", "noise_precision"),
         *("n_factors", "biases", "noise_dof", "precision_prior", "hyperparameters"),
         *("user_features", "item_features", "rating_range"),

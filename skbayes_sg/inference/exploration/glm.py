@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import eigh, eigvalsh
 
 from skbayes_sg.inference.chains import sample
+from skbayes_sg.inference.curvature import largest_curvature
 from skbayes_sg.inference.exploration.one_mode import explore
 from skbayes_sg.inference.exploration.pilot import rare_value
 from skbayes_sg.inference.exploration.request import chosen, for_diagnostics
@@ -23,19 +24,22 @@ from skbayes_sg.inference.exploration.unimodal import (
 )
 from skbayes_sg.kernels.following import following
 from skbayes_sg.kernels.models.glm import n_coefficients
-from skbayes_sg.kernels.models.glm_priors import EVERY, IntegratedGLM, ShrunkGLM
+from skbayes_sg.kernels.models.glm_priors import IntegratedGLM, ShrunkGLM
 from skbayes_sg.kernels.passes import hessian, hessian_diagonal, prior_hessian_diagonal
 from skbayes_sg.kernels.protocol.model import init_work, n_rows, theta_of, thinned
 from skbayes_sg.kernels.protocol.sampler import preconditioner_of
 
 MAX_DENSE = 256  # parameters up to which a matrix is factorized every few iterations
+MAX_MATRIX = 1024  # up to which its eigenvalues are computed
+SMALLEST = 1e-2  # of the curvatures for which chains are long enough
 ROUNDS = 3  # of short runs
 PILOT_CHAINS = 2
 PILOT_DRAWS = 64
-PILOT_THIN = 8 * EVERY
+PILOT_THIN = 16
 ROWS = 256  # for each parameter, from which the information is measured
 N_HESSIANS = 16
-MIN_THIN = 4 * EVERY  # iterations per draw that is kept
+PATIENCE = 2  # automatic thinnings per draw of the prior
+PER_DRAW = 3  # draws of the prior for each draw that is kept
 
 
 class Shrunk(NamedTuple):
@@ -65,7 +69,10 @@ def _(model, request):
     found = request.memory["shrunk"]
     h = float(chosen(settings.step_size, _step(found, request)))
     burn_in, thin = automatic_lengths(sampler, found, h, found.noise)
-    thin = max(thin, MIN_THIN)
+    every = max(model.prior.every, PATIENCE * thin)
+    model = model._replace(prior=model.prior._replace(every=every))
+    thin = PER_DRAW * every  # recorded just before the prior is drawn
+    burn_in = every * -(-max(burn_in, 20 * thin) // every)
     if request.total is not None:  # a batch of a stream is for one step
         burn_in, thin = 0, 1
     start = first.start
@@ -73,14 +80,13 @@ def _(model, request):
         spread = np.linspace(0, len(found.draws) - 1, settings.n_chains)
         start = found.draws[spread.astype(int)]
     return first._replace(
+        model=model,
         coordinates=found.coordinates,
         start=start,
         theta_sd=np.maximum(found.draws.std(axis=0), np.finfo(float).tiny),
         gradient_variance=found.noise * found.curvatures,
         step_size=h,
-        burn_in=chosen(settings.burn_in, max(burn_in, 20 * thin))
-        if request.total is None
-        else 0,
+        burn_in=chosen(settings.burn_in, burn_in) if request.total is None else 0,
         thin=chosen(settings.thin, thin),
         step_limit=step_limit(sampler, found, noise=found.noise),
         center=None,
@@ -172,13 +178,16 @@ def _measure(model, request, first, draws):
 def _extremes(rows, theta, information, precision):
     """Return the extreme curvatures in units of the diagonal."""
     work, d = init_work(rows), theta.size
+    if d > MAX_MATRIX:
+        unit = 1.0 / np.sqrt(information + precision)
+        return SMALLEST, max(1.0, largest_curvature(rows, theta, unit))
     matrix = np.zeros((d, d))
     hessian(rows, work, theta, matrix)
     unit = 1.0 / np.sqrt(information)
     largest = max(1.0, eigvalsh(matrix * np.outer(unit, unit))[-1])
     unit = 1.0 / np.sqrt(information + precision)
     matrix += np.diag(precision + information - np.diag(matrix))
-    return max(eigvalsh(matrix * np.outer(unit, unit))[0], 1e-3), largest
+    return max(eigvalsh(matrix * np.outer(unit, unit))[0], SMALLEST), largest
 
 
 def _positive(information):

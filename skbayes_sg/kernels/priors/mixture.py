@@ -37,6 +37,7 @@ class Mixture(NamedTuple):
     law: NamedTuple  # Normal, Laplace or Horseshoe
     unit: np.ndarray  # (p,)
     width: float  # of the prior of s; 0: s is 1
+    every: int = 4  # iterations per draw of scales and precisions
 
 
 @n_scales.register(Mixture)
