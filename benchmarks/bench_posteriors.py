@@ -11,7 +11,8 @@ as they come: `--draws` warm-up steps and as many draws of each of 4 chains.
 Columns: the smallest effective sample size of a parameter per CPU second, here and of
 both peers, with their warm-up and without; our rate over the best of them; the largest
 difference of a mean from that of the peers' draws, in posterior sds, and the range of
-sds over theirs. Their own Monte Carlo errors are part of these differences.
+sds over theirs. Their own Monte Carlo errors are part of these differences. Without a
+name after ``--classes``, the peers alone; with ``--skip-nuts``, this package alone.
 """
 
 import argparse
@@ -234,6 +235,8 @@ def row(name, classes, n_draws, with_nuts):
             continue
         peers += smallest_rate(draws, total, alone)
         reference.append(draws.reshape(-1, draws.shape[-1]))
+    if not classes:
+        print(f"{name:14s} {'nuts':6s} {'':9s}", *(f"{r:9.2f}" for r in peers))
     for kind in classes:
         draws, seconds, note = ours(X, y, kind)
         (rate,) = smallest_rate(draws, seconds)
@@ -256,7 +259,7 @@ def _compared(draws, reference, rate, peers):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=POSTERIORS, default=POSTERIORS)
-    parser.add_argument("--classes", nargs="+", choices=CLASSES, default=["sghmc"])
+    parser.add_argument("--classes", nargs="*", choices=CLASSES, default=["sghmc"])
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--skip-nuts", action="store_true")
     given = parser.parse_args()
