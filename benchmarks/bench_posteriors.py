@@ -1,7 +1,7 @@
 """Effective draws per CPU second on many posteriors, against two NUTS samplers.
 
     python benchmarks/bench_posteriors.py [--only NAME ...] [--classes NAME ...]
-        [--draws N] [--skip-nuts]
+        [--peers NAME ...] [--draws N]
 
 Logistic and softmax regression with N(0, 10) priors: simulated rows, real data, few
 rows and many columns, separable and rare classes. Here, all defaults, from `fit` to the
@@ -11,7 +11,8 @@ as they come: `--draws` warm-up steps and as many draws of each of 4 chains.
 Columns: the smallest effective sample size of a parameter per CPU second, here and of
 both peers, with their warm-up and without; our rate over the best of them; the largest
 difference of a mean from that of the peers' draws, in posterior sds, and the range of
-sds over theirs. Their own Monte Carlo errors are part of these differences.
+sds over theirs. Their own Monte Carlo errors are part of these differences. Without
+names after ``--classes`` or ``--peers``, the others alone.
 """
 
 import argparse
@@ -221,19 +222,24 @@ def nutpie_nuts(X, y, n_outputs, n_draws):
     return draws, seconds, max(seconds - warmup, 1e-3)
 
 
-def row(name, classes, n_draws, with_nuts):
+PEERS = {"numpyro": numpyro_nuts, "nutpie": nutpie_nuts}
+
+
+def row(name, classes, n_draws, contenders):
     """Print the lines of one posterior, one for each class."""
     X, y = POSTERIORS[name]()
     n_outputs = 1 if y.max() == 1 else int(y.max()) + 1
     peers, reference = [], []
-    for nuts in (numpyro_nuts, nutpie_nuts) if with_nuts else ():
+    for peer in contenders:
         try:
-            draws, total, alone = nuts(X, y, n_outputs, n_draws)
+            draws, total, alone = PEERS[peer](X, y, n_outputs, n_draws)
         except ImportError:
             peers += [np.nan, np.nan]
             continue
         peers += smallest_rate(draws, total, alone)
         reference.append(draws.reshape(-1, draws.shape[-1]))
+    if not classes:
+        print(f"{name:14s} {'nuts':6s} {'':9s}", *(f"{r:9.2f}" for r in peers))
     for kind in classes:
         draws, seconds, note = ours(X, y, kind)
         (rate,) = smallest_rate(draws, seconds)
@@ -256,14 +262,15 @@ def _compared(draws, reference, rate, peers):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=POSTERIORS, default=POSTERIORS)
-    parser.add_argument("--classes", nargs="+", choices=CLASSES, default=["sghmc"])
+    parser.add_argument("--classes", nargs="*", choices=CLASSES, default=["sghmc"])
     parser.add_argument("--draws", type=int, default=1000)
-    parser.add_argument("--skip-nuts", action="store_true")
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=list(PEERS))
     given = parser.parse_args()
     print("posterior, class: effective draws per CPU second here,")
-    print("numpyro with warm-up and without, nutpie the same; ours over the best")
+    print("peers with warm-up and without:", *given.peers)
+    print("ours over the best, differences from their draws, settings")
     for name in given.only:
-        row(name, given.classes, given.draws, not given.skip_nuts)
+        row(name, given.classes, given.draws, given.peers)
 
 
 if __name__ == "__main__":

@@ -248,7 +248,8 @@ def _verified(fit, job):
     """
     found, settings = fit.found, job.settings
     automatic = settings.step_size == "auto" and settings.schedule == "constant"
-    if found.factor is None or not automatic or settings.keep != "draws":
+    complete = fit.interrupt is None and settings.keep == "draws"
+    if found.factor is None or not automatic or not complete:
         return 0.0
     covariance = found.factor @ found.factor.T
     seed = job.request().seed("verification")

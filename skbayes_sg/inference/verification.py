@@ -27,7 +27,7 @@ from skbayes_sg.kernels.protocol.model import (
 )
 
 MAX_DRAWS = 1000
-FEW_ROWS = 5000  # up to which scores are computed from all rows
+FEW_ROWS = 2000  # up to which scores are computed from all rows
 MAX_SD_ERROR = 0.06
 LEVEL = 1e-4  # approximate probability of a false alarm
 

@@ -18,8 +18,9 @@ from skbayes_sg.inference.exploration.unimodal import (
     step_limit,
 )
 from skbayes_sg.inference.optimize import find_mode
+from skbayes_sg.inference.verification import FEW_ROWS
 from skbayes_sg.kernels.generic import python_op
-from skbayes_sg.kernels.protocol.model import is_log_concave, theta_of
+from skbayes_sg.kernels.protocol.model import is_log_concave, n_rows, theta_of
 from skbayes_sg.kernels.protocol.sampler import preconditioner_of
 
 
@@ -66,7 +67,7 @@ def explore(model, request):
         thin=chosen(settings.thin, thin),
         step_limit=step_limit(sampler, region, noise=noise),
         center=center,
-        factor=None if center is None else region.factor,
+        factor=region.factor if _is_verified(model, center, typical) else None,
     )
 
 
@@ -76,6 +77,15 @@ def _center(model, request, region, typical):
     if not is_known or request.start is not None:
         return None
     return typical.draws.mean(axis=0)
+
+
+def _is_verified(model, center, typical):
+    """Whether draws are verified: where little is known, or where it costs little.
+
+    On many rows of a Gaussian posterior the sampler's law is known and draws are cheap.
+    """
+    few = n_rows(model) <= FEW_ROWS
+    return center is not None and (typical.is_exact or few)
 
 
 def _survey(model, request):

@@ -48,6 +48,11 @@ class Pilot(NamedTuple):
     bend: float  # largest mean curvature there, over that at the mode
 
     @property
+    def is_exact(self):
+        """Whether the draws are those of chains, since the Gaussian does not serve."""
+        return self.bend != 1.0
+
+    @property
     def is_skewed(self):
         """Whether the rows' gradients are far from linear where the draws are."""
         return self.bend > BENT

@@ -82,7 +82,7 @@ class Exploration(NamedTuple):
     thin: int
     step_limit: float | None  # largest stable step size, where it is known
     center: np.ndarray | None = None  # (d,) posterior means where sds are known
-    factor: np.ndarray | None = None  # (d, d) F, F F' about the covariance, there too
+    factor: np.ndarray | None = None  # (d, d) F, F F' about the covariance, to verify
     spent: int = 0  # iterations of burn-in that the exploration has made
 
 
