@@ -85,6 +85,7 @@ def fitted(adjacency, k, burn_in, pairs=None, seed=0, **settings):
         k,
         n_chains=1,
         n_draws=10,
+        batch_size=adjacency.shape[0],  # an iteration is a sweep
         burn_in=burn_in,
         thin=4,
         random_state=seed,

@@ -18,8 +18,9 @@ K, N = 3, 90
 
 
 def blockmodel(**settings):
-    settings = {"burn_in": 30, "thin": 2, "n_draws": 10, "random_state": 0} | settings
-    return SGMCMCMixedMembershipBlockmodel(settings.pop("n_components", K), **settings)
+    lengths = {"burn_in": 100, "thin": 10, "n_draws": 10, "random_state": 0}
+    settings = {"n_components": K, "membership_prior": 0.1} | lengths | settings
+    return SGMCMCMixedMembershipBlockmodel(**settings)
 
 
 @pytest.fixture(scope="module")
@@ -118,12 +119,13 @@ def test_graphs_of_networkx(graph, fitted):
 
 
 def test_new_nodes_are_placed_by_their_links(graph, fitted):
-    """As the nodes of the fit are, if they have the same links; within 0.15."""
-    rows = graph.adjacency[[0, 5, 9, 0]]
+    """As the nodes of the fit are, if they have the same links; within 2 sds."""
+    places = [0, 5, 9, 0]
+    rows = graph.adjacency[places]
     mean, std = fitted.transform(rows, return_std=True)
-    assert std.shape == (4, K)
     np.testing.assert_allclose(mean.sum(axis=1), 1.0, rtol=1e-5)
-    np.testing.assert_allclose(mean, fitted.memberships_[[0, 5, 9, 0]], atol=0.15)
+    difference = np.abs(mean - fitted.memberships_[places])
+    assert np.all(difference < 0.05 + 2 * std)
     np.testing.assert_array_equal(mean[0], mean[3])
     np.testing.assert_array_equal(fitted.transform(rows[:1].toarray()), mean[:1])
     with pytest.raises(ValueError, match="one for each of the 90 nodes"):
@@ -134,7 +136,7 @@ def test_new_nodes_are_placed_by_their_links(graph, fitted):
 
 def test_minibatches_and_storage_give_the_same_draws(graph, fitted, tmp_path):
     for other in (
-        blockmodel(batch_size=30, burn_in=90, thin=6),
+        blockmodel(batch_size=30, burn_in=300, thin=30),
         blockmodel(storage=tmp_path),
         blockmodel(checkpoint=tmp_path / "c"),
     ):
@@ -169,9 +171,10 @@ def test_variances_in_place_of_draws(graph, fitted):
 
 
 def test_a_learned_prior_is_near_that_of_the_data(graph):
-    model = blockmodel(membership_prior="learn", burn_in=60).fit(graph.adjacency)
+    model = blockmodel(membership_prior="learn").fit(graph.adjacency)
     assert abs(np.log(model.membership_prior_ / 0.1)) < 0.7
-    assert blockmodel().fit(graph.adjacency).membership_prior_ == pytest.approx(1 / K)
+    model = blockmodel(membership_prior=None, n_draws=2).fit(graph.adjacency)
+    assert model.membership_prior_ == pytest.approx(1 / K)
 
 
 def test_a_fixed_background_rate_stays(graph):

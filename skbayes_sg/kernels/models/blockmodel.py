@@ -75,6 +75,8 @@ class BlockmodelWork(NamedTuple):
     n_events: np.ndarray  # (1,)
     chance: np.ndarray  # (capacity,) p_ab of an event's pair
     geometric: np.ndarray  # (capacity,) sum_k w_k L_k
+    listed: np.ndarray  # (capacity,) int32: events that notice some rate
+    weight: np.ndarray  # (capacity,) w_k of each of them
     cumulative: np.ndarray  # (n,) sums over the nodes
     rows: np.ndarray  # (6, K + 1) buffers
 
@@ -113,6 +115,8 @@ def _(model):
         n_events=np.zeros(1, np.int64),
         chance=np.zeros(capacity),
         geometric=np.zeros(capacity),
+        listed=np.zeros(capacity, np.int32),
+        weight=np.zeros(capacity),
         cumulative=np.zeros(n),
         rows=np.zeros((6, k + 1)),
     )

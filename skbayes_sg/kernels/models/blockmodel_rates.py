@@ -6,9 +6,8 @@ link, the law of beta_k is
 
     beta_k^(s_k) (1 - beta_k)^(W_k) prod d_ab,    and the same of delta with s_0, W_0,
 
-a Beta law but for the events. These act like further links, g_k = beta_k d/d beta_k sum
-log d_ab of them: a rate is proposed from the Beta law with s_k + g_k, and accepted or
-rejected (Metropolis & Hastings), one after another.
+a Beta law but for the events. Rates are drawn one after another by slices of the log
+density of their logits, which looks at few events: those of pairs in community k.
 """
 
 import math
@@ -23,10 +22,10 @@ from skbayes_sg.kernels.models.blockmodel_chances import (
 from skbayes_sg.kernels.models.blockmodel_counts import count_pairs
 from skbayes_sg.kernels.models.blockmodel_events import draw_events
 from skbayes_sg.kernels.models.blockmodel_prior import drawn_scale
-from skbayes_sg.kernels.numerics.positive import draw_log_gamma
 from skbayes_sg.kernels.protocol.model import needs_refresh, refresh
 
 NEGLIGIBLE = 1e-9  # share of a community in a pair, which d does not notice
+ALMOST_ONE = 1.0 - 1e-15
 
 
 @needs_refresh.register(Blockmodel)
@@ -73,66 +72,55 @@ def _draw_rates(model, work, theta, rng):
 
 @helper
 def _drawn_rate(work, j, old, a, b, rng):
-    """Return the logit of a rate given all others, whose law without events is Beta."""
-    value, slope = _sum_events(work, j, 0.0, 0.0)
-    gain, back = _pseudo_counts(work.rate[j], slope)
-    new = draw_log_gamma(a + gain, rng) - draw_log_gamma(b + back, rng)
-    rate, loss = 1.0 / (1.0 + math.exp(-new)), softplus(new)
-    shift, drop = rate - work.rate[j], loss - work.loss[j]
-    new_value, new_slope = _sum_events(work, j, shift, drop)
-    new_gain, new_back = _pseudo_counts(rate, new_slope)
-    ratio = new_value - value + _log_beta(new, a, b) - _log_beta(old, a, b)
-    ratio += _log_beta(old, a + new_gain, b + new_back)
-    ratio += _log_norm(a + new_gain, b + new_back)
-    ratio -= _log_beta(new, a + gain, b + back) + _log_norm(a + gain, b + back)
-    if not math.log(1.0 - rng.random()) < ratio:
-        return old
-    for e in range(work.n_events[0]):
-        w = _weight(work, e, j)
-        work.chance[e] += w * shift
-        work.geometric[e] += w * drop
-    work.rate[j], work.loss[j] = rate, loss
+    """Return the logit of a rate given all others, by slices (Neal, 2003)."""
+    n, width = _list_events(work, j), 4.0 / math.sqrt(a + 4.0)
+    level = _log_law(work, j, n, old, a, b) + math.log(1.0 - rng.random())
+    low = old - width * rng.random()
+    high = low + width
+    while _log_law(work, j, n, low, a, b) > level:
+        low -= width
+    while _log_law(work, j, n, high, a, b) > level:
+        high += width
+    new = low + (high - low) * rng.random()
+    while _log_law(work, j, n, new, a, b) < level:
+        low, high = (new, high) if new < old else (low, new)
+        new = low + (high - low) * rng.random()
+    shift = 1.0 / (1.0 + math.exp(-new)) - work.rate[j]
+    drop = softplus(new) - work.loss[j]
+    for i in range(n):
+        work.chance[work.listed[i]] += work.weight[i] * shift
+        work.geometric[work.listed[i]] += work.weight[i] * drop
+    work.rate[j] += shift
+    work.loss[j] += drop
     return new
 
 
 @helper
-def _sum_events(work, j, shift, drop):
-    """Return sum log d of the events, with changed rate and loss, and its slope."""
-    inverse, value, slope = 1.0 / (1.0 - work.rate[j] - shift), 0.0, 0.0
+def _list_events(work, j):
+    """List the events that notice rate j, with their w_j; return how many they are."""
+    k, n = work.alpha.size, 0
     for e in range(work.n_events[0]):
-        w = _weight(work, e, j)
+        x, y = work.pi[work.other[2 * e + 1]], work.pi[work.other[2 * e]]
+        if j < k:
+            w = float(x[j]) * float(y[j])
+        else:
+            w = 1.0
+            for i in range(k):
+                w -= float(x[i]) * float(y[i])
         if w > NEGLIGIBLE:
-            p = work.chance[e] + w * shift
-            d = max(math.log1p(-p) + work.geometric[e] + w * drop, LEAST)
-            value += math.log(d)
-            slope += w * (inverse - 1.0 / (1.0 - p)) / d
-    return value, slope
+            work.listed[n], work.weight[n] = e, w
+            n += 1
+    return n
 
 
 @helper
-def _weight(work, e, j):
-    """Return w_j of an event's pair, w_0 for j = K."""
-    x, y = work.pi[work.other[2 * e + 1]], work.pi[work.other[2 * e]]
-    if j < x.size:
-        return float(x[j]) * float(y[j])
-    w = 1.0
-    for i in range(x.size):
-        w -= float(x[i]) * float(y[i])
-    return w
-
-
-@helper
-def _pseudo_counts(rate, slope):
-    """Return what to add to the Beta law of a rate for a slope of the log density."""
-    return max(rate * slope, 0.0), max(-(1.0 - rate) * slope, 0.0)
-
-
-@helper
-def _log_beta(logit, a, b):
-    """Return log(beta^a (1 - beta)^b)."""
-    return -b * logit - (a + b) * softplus(-logit)
-
-
-@helper
-def _log_norm(a, b):
-    return math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+def _log_law(work, j, n, logit, a, b):
+    """Return the log density of the logit of rate j, of which n events are listed."""
+    shift = 1.0 / (1.0 + math.exp(-logit)) - work.rate[j]
+    drop, value = softplus(logit) - work.loss[j], 0.0
+    for i in range(n):
+        e, w = work.listed[i], work.weight[i]
+        p = min(work.chance[e] + w * shift, ALMOST_ONE)
+        d = math.log1p(-p) + work.geometric[e] + w * drop
+        value += math.log(max(d, LEAST))
+    return value - b * logit - (a + b) * softplus(-logit)
