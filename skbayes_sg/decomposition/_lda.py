@@ -67,8 +67,8 @@ default=None
     thin : int or "auto"
         Iterations per draw; "auto" is 10 sweeps.
     total_samples : int or None, default=None
-        Number of documents to which the likelihood of a batch in `partial_fit` is
-        scaled; None for all seen so far.
+        Number of different documents in the calls of `partial_fit`, where they are seen
+        more than once; None where all are new.
     keep : {"draws", "variances"}
         "variances" only keeps the mean and variance of each chain's draws, for
         vocabularies that are too large for draws.
@@ -199,7 +199,7 @@ default=None
         sampler = self._check_parameters()
         with all_or_nothing(self):
             X = check_counts(self, X, reset=True)
-            for name in ("n_batches_", "_stands_for"):  # of a stream
+            for name in ("n_batches_", "_stands_for", "_flat"):  # of a stream
                 vars(self).pop(name, None)
             self._is_conditional = isinstance(sampler, Gibbs)
             build = self._build if self._is_conditional else self._build_minibatch

@@ -5,7 +5,7 @@ import numpy as np
 from skbayes_sg.base._callbacks import with_callbacks
 from skbayes_sg.base._streaming import StreamingMixin
 from skbayes_sg.decomposition._documents import check_counts
-from skbayes_sg.inference.topic_stream import batch_share, next_draws
+from skbayes_sg.inference.topic_stream import batch_share, first_flat, next_draws
 from skbayes_sg.inference.topics import align_draws, permute
 from skbayes_sg.kernels.samplers import Gibbs
 from skbayes_sg.utils._validation import all_or_nothing
@@ -20,12 +20,12 @@ class TopicStreamMixin(StreamingMixin):
     def partial_fit(self, X, y=None):
         """Move the topics of all chains by one step towards those of a batch.
 
-        The documents of a call stand for `total_samples` documents, or for all that
-        were seen so far. Nothing of them is kept, so that memory does not grow. Steps
+        The documents of a call stand for all that were seen so far, for `total_samples`
+        at most. Nothing of them is kept, so that memory does not grow. Steps
         decrease from call to call. Batches must be random samples of the stream, of at
-        least some tens of documents. `samples_` holds the draws of the last `n_draws`
-        calls. Priors that are to be learned stay at what `fit` has learned, or at
-        ``1 / n_components``.
+        least some tens of documents. `samples_` holds the draws of the later half of
+        all calls, of the last `n_draws` at most. Priors that are to be learned stay at
+        what `fit` has learned, or at ``1 / n_components``.
 
         What is uncertain about the topics of earlier documents is forgotten with them,
         so that intervals are narrower than those of `fit`.
@@ -50,19 +50,26 @@ class TopicStreamMixin(StreamingMixin):
             t, before = known.get("n_batches_", 0), known.get("n_samples_seen_", 0)
             n = X.shape[0]
             seen, total = self._rows_of_batch(n, self.total_samples)
+            total = min(seen, total)  # more than was seen is not known
             model, share = self._build_minibatch(X, total / n), batch_share(n, before)
+            growth = total / (known.get("_stands_for", before) or total)
+            flat = first_flat(model) if last is None else growth * known.get("_flat", 0)
             draws = next_draws(
                 model,
                 sampler,
                 share,
                 last,
-                growth=total / (known.get("_stands_for", before) or total),
+                growth=growth,
+                flat=flat,
                 seed=np.random.SeedSequence([*self._entropy(), t]),
                 n_chains=self.n_chains,
                 n_jobs=self.n_jobs,
             )
-            self._keep_stream(draws if t == 0 else np.hstack([self.samples_, draws]))
-            self._stands_for, self._is_conditional = total, isinstance(sampler, Gibbs)
+            if t > 0:
+                draws = np.hstack([self.samples_, draws])
+            self._keep_stream(draws[:, -min(self.n_draws, t // 2 + 1) :])
+            self._stands_for, self._flat = total, (1.0 - share) * flat
+            self._is_conditional = isinstance(sampler, Gibbs)
             self.doc_topic_prior_, self.topic_word_prior_ = model.alpha, model.beta
             self.n_batches_ = self.n_iter_ = t + 1
             self.n_samples_seen_, self.batch_size_, self.step_size_ = seen, n, share
@@ -73,7 +80,7 @@ class TopicStreamMixin(StreamingMixin):
 
         A chain's labels stay from call to call, so that its last draw tells them all.
         """
-        draws = np.ascontiguousarray(draws[:, -self.n_draws :])
+        draws = np.ascontiguousarray(draws)
         k, w = self.n_components, self.n_features_in_
         orders, self.affinity_ = align_draws(draws[:, -1:], k, w)
         permute(draws[:, :-1], np.repeat(orders, draws.shape[1] - 1, axis=1), k, w)
