@@ -92,19 +92,27 @@ def sklearn(train, n_epochs):
 
 
 def measure(name, run, train, test, seconds):
-    """Print perplexity and time, for lengths that take about so many seconds."""
+    """Print perplexity and time, for lengths that take about so many seconds.
+
+    Sweeps are timed without what comes before and after them, by two lengths.
+    """
     run(train, 2)  # compile
-    began = time.process_time()
-    run(train, 10)
-    each = (time.process_time() - began) / 10
+    used = [_seconds(run, train, n)[0] for n in (5, 25)]
+    each = max((used[1] - used[0]) / 20, 1e-3)
     for limit in seconds:
-        n = max(1, round(limit / each))
-        began = time.process_time()
-        topics = run(train, n)
-        used = time.process_time() - began
+        n = max(1, round((limit - used[0]) / each) + 5)
+        spent, topics = _seconds(run, train, n)
         value = completion_perplexity(test, topics, ALPHA)
-        line = f"{name:10} {n:5d} sweeps {used:6.1f} s {1e3 * used / n:6.1f} ms each"
+        sweep = 1e3 * (spent - used[0]) / max(1, n - 5)
+        line = f"{name:10} {n:5d} sweeps {spent:6.1f} s {sweep:6.1f} ms per sweep"
         print(f"{line}  perplexity {value:.0f}", flush=True)
+
+
+def _seconds(run, train, n_sweeps):
+    """Return the CPU time of a run, and its topics."""
+    began = time.process_time()
+    topics = run(train, n_sweeps)
+    return time.process_time() - began, topics
 
 
 def stream(train, test, n_epochs=3, size=128):

@@ -137,6 +137,20 @@ def test_a_killed_fit_continues_from_its_checkpoint(fitted, tmp_path, stop_after
     np.testing.assert_array_equal(again.samples_, model.samples_)
 
 
+def test_an_interrupted_fit_keeps_its_draws_if_it_may_go_on(fitted, stop_after, capsys):
+    model, X, _ = fitted
+    kept = lda(n_chains=1, warm_start=True, verbose=1)
+    stop_after(60, lambda: kept.fit(X), KeyboardInterrupt)
+    n = kept.samples_.shape[1]
+    assert 0 < n < 8
+    np.testing.assert_allclose(kept.transform(X[:2]).sum(axis=1), 1.0)
+    assert capsys.readouterr().err  # the progress bar
+    lost = lda(n_chains=1)
+    stop_after(60, lambda: lost.fit(X), KeyboardInterrupt)
+    assert not hasattr(lost, "samples_")
+    assert "SGMCMCLatentDirichletAllocation" in model._repr_html_()
+
+
 def test_moments_in_place_of_draws(fitted):
     model, X, _ = fitted
     other = lda(keep="variances").fit(X)
@@ -276,7 +290,8 @@ def test_a_stream_finds_the_topics():
     topics = np.kron(np.eye(K), np.full(W // K, K / W)) + 1e-9
     assert model.perplexity(X) < 1.03 * completion_perplexity(X, topics, 0.3)
     total = 3000 * 40 + K * W * model.topic_word_prior_
-    np.testing.assert_allclose(model.components_.sum(), total, rtol=1e-4)
+    last = model.samples_[0, -1, : K * W]
+    np.testing.assert_allclose(last.sum(), total, rtol=1e-4)
     model.top_words(2)
 
 
