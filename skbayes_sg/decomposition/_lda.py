@@ -5,7 +5,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from skbayes_sg.base._callbacks import with_callbacks
 from skbayes_sg.base._sampling import BaseSGMCMC
-from skbayes_sg.decomposition._documents import check_counts, check_prior
+from skbayes_sg.decomposition._documents import check_counts, check_prior, topic_bytes
 from skbayes_sg.decomposition._topic_answers import TopicAnswersMixin
 from skbayes_sg.decomposition._topic_stream import TopicStreamMixin
 from skbayes_sg.inference.topics import (
@@ -18,8 +18,6 @@ from skbayes_sg.kernels.models.lda import LDA, list_offsets
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
 from skbayes_sg.kernels.samplers import SCIR, ConstantMassCIR, ExpandedMean, Gibbs
 from skbayes_sg.utils._validation import all_or_nothing, check_integer
-
-WORK = 8  # arrays of the size of the topics, to average over draws
 
 
 class SGMCMCLatentDirichletAllocation(
@@ -209,11 +207,7 @@ default=None
         return self._finished(fit)
 
     def memory_needed(self, X):
-        """Return about how many bytes `fit` will take beside the documents.
-
-        The word of each token takes four bytes, and its topic two in each chain; counts
-        and draws of ``n_components * n_features`` numbers come on top. Documents may be
-        memory-mapped: they are read once.
+        """Return about how many bytes `fit` takes beside X, which may be memory-mapped.
 
         Parameters
         ----------
@@ -223,15 +217,12 @@ default=None
         Returns
         -------
         n_bytes : int
-            With the default sampler.
+            With `Gibbs`: four for the word of each token, two for its topic in each
+            chain, and counts and draws of ``n_components * n_features`` numbers.
         """
         self._check_parameters()
-        n_tokens, chains, k = int(X.sum()), self.n_chains, self.n_components
-        cells, kind = k * X.shape[1], 2 if k < 2**15 else 4
         n_kept = self.n_draws if self.keep == "draws" else 4
-        per_chain = kind * n_tokens + (4 + kind) * min(cells, n_tokens)
-        shared = 4 * n_tokens + 8 * (X.shape[0] + X.shape[1]) + WORK * 8 * cells
-        return shared + chains * (per_chain + n_kept * 4 * cells)
+        return topic_bytes(X, self.n_components, self.n_chains, n_kept)
 
     def _check_parameters(self):
         """Validate the parameters; return the sampler."""
