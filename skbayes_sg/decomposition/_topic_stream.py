@@ -10,11 +10,30 @@ from skbayes_sg.inference.topics import align_draws, permute
 from skbayes_sg.kernels.samplers import Gibbs
 from skbayes_sg.utils._validation import all_or_nothing
 
-ON_DEMAND = ("components_", "components_std_")  # as long to compute as a call takes
+
+class OnDemand:
+    """What follows from all draws, and takes as long to compute as a call.
+
+    Once computed it is an attribute of the estimator.
+    """
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, estimator, owner=None):
+        if estimator is None:
+            return self
+        if "samples_" not in vars(estimator):
+            raise AttributeError(f"{owner.__name__} is not fitted: no {self.name!r}")
+        estimator._set_moments()
+        return vars(estimator)[self.name]
 
 
 class TopicStreamMixin(StreamingMixin):
     """Topic models with a `partial_fit`."""
+
+    components_ = OnDemand()
+    components_std_ = OnDemand()
 
     @with_callbacks
     def partial_fit(self, X, y=None):
@@ -85,14 +104,5 @@ class TopicStreamMixin(StreamingMixin):
         orders, self.affinity_ = align_draws(draws[:, -1:], k, w)
         permute(draws[:, :-1], np.repeat(orders, draws.shape[1] - 1, axis=1), k, w)
         self._set_draws(draws, np.ones(draws.shape[1]))
-        for name in ON_DEMAND:
+        for name in ("components_", "components_std_"):
             vars(self).pop(name, None)
-
-    def __getattr__(self, name):
-        # Only called for what is not there.
-        if name in ON_DEMAND and "samples_" in vars(self):
-            self._set_moments()
-            return vars(self)[name]
-        raise AttributeError(
-            f"{type(self).__name__!r} object has no attribute {name!r}"
-        )
