@@ -90,7 +90,7 @@ def check_prior(name, value, n_components):
 
 
 def topic_bytes(X, n_topics, n_chains, n_kept):
-    """Return about how many bytes chains of topics take beside the documents.
+    """Estimate the bytes that chains of topics need in addition to the documents.
 
     Each chain keeps `n_kept` arrays of the size of the topics, in single precision.
     """

@@ -65,8 +65,8 @@ default=None
     thin : int or "auto"
         Iterations per draw; "auto" is 10 sweeps.
     total_samples : int or None, default=None
-        Number of different documents in the calls of `partial_fit`, where they are seen
-        more than once; None where all are new.
+        Number of distinct documents in all calls of `partial_fit`, if documents are
+        repeated; None if all are new.
     keep : {"draws", "variances"}
         "variances" only keeps the mean and variance of each chain's draws, for
         vocabularies that are too large for draws.
@@ -207,7 +207,7 @@ default=None
         return self._finished(fit)
 
     def memory_needed(self, X):
-        """Return about how many bytes `fit` takes beside X, which may be memory-mapped.
+        """Estimate the memory of `fit` in addition to X, which may be memory-mapped.
 
         Parameters
         ----------
@@ -217,8 +217,7 @@ default=None
         Returns
         -------
         n_bytes : int
-            With `Gibbs`: four for the word of each token, two for its topic in each
-            chain, and counts and draws of ``n_components * n_features`` numbers.
+            For `Gibbs`: of tokens, counts of words in topics, and draws.
         """
         self._check_parameters()
         n_kept = self.n_draws if self.keep == "draws" else 4
@@ -292,9 +291,9 @@ default=None
         kept, given = vars(self).get("moments_"), self._is_conditional
         draws = self.samples_ if kept is None else kept.mean[:, None]
         variances = None if kept is None else kept.covariance[:, None]
-        shape = self.affinity_.shape[1], self.n_features_in_
-        law = topic_moments(draws, *shape, variances, given)
-        self.components_, self.components_std_, prior = law
+        k, w = self.affinity_.shape[1], self.n_features_in_
+        found = topic_moments(draws, k, w, variances, given)
+        self.components_, self.components_std_, prior = found
         self.doc_topic_prior_, self.topic_word_prior_ = prior[:-1], float(prior[-1])
 
     @property

@@ -12,9 +12,9 @@ from skbayes_sg.utils._validation import all_or_nothing
 
 
 class OnDemand:
-    """What follows from all draws, and takes as long to compute as a call.
+    """An attribute that is computed from the draws when it is first used.
 
-    Once computed it is an attribute of the estimator.
+    Computing it takes about as long as a call of `partial_fit`.
     """
 
     def __set_name__(self, owner, name):
@@ -39,15 +39,16 @@ class TopicStreamMixin(StreamingMixin):
     def partial_fit(self, X, y=None):
         """Move the topics of all chains by one step towards those of a batch.
 
-        The documents of a call stand for all that were seen so far, for `total_samples`
-        at most. Nothing of them is kept, so that memory does not grow. Steps
-        decrease from call to call. Batches must be random samples of the stream, of at
-        least some tens of documents. `samples_` holds the draws of the later half of
-        all calls, of the last `n_draws` at most. Priors that are to be learned stay at
-        what `fit` has learned, or at ``1 / n_components``.
+        The counts of a batch are scaled to the number of documents seen so far, or to
+        `total_samples` if that is smaller. Documents are not kept, so the memory does
+        not grow. The step size, the share of the batch in the counts, decreases with
+        every call. Each batch must be a random sample of the stream and should have at
+        least some tens of documents. `samples_` holds the draws of the second half of
+        all calls, at most `n_draws`. Priors to be learned keep the values of the last
+        `fit`, or ``1 / n_components``.
 
-        What is uncertain about the topics of earlier documents is forgotten with them,
-        so that intervals are narrower than those of `fit`.
+        The uncertainty of the topics of earlier tokens is lost, so intervals are less
+        reliable than those of `fit`.
 
         Parameters
         ----------
@@ -69,7 +70,7 @@ class TopicStreamMixin(StreamingMixin):
             t, before = known.get("n_batches_", 0), known.get("n_samples_seen_", 0)
             n = X.shape[0]
             seen, total = self._rows_of_batch(n, self.total_samples)
-            total = min(seen, total)  # more than was seen is not known
+            total = min(seen, total)  # no more certain than what was seen
             model, share = self._build_minibatch(X, total / n), batch_share(n, before)
             growth = total / (known.get("_stands_for", before) or total)
             flat = first_flat(model) if last is None else growth * known.get("_flat", 0)
@@ -95,9 +96,10 @@ class TopicStreamMixin(StreamingMixin):
         return self
 
     def _keep_stream(self, draws):
-        """Keep the last draws, (n_chains, n, dim), with labels that mean the same.
+        """Keep draws, (n_chains, n, dim), with the same labels in all chains.
 
-        A chain's labels stay from call to call, so that its last draw tells them all.
+        A chain keeps its labels from call to call, so its last draw determines the
+        labels of all of them.
         """
         draws = np.ascontiguousarray(draws)
         k, w = self.n_components, self.n_features_in_

@@ -1,16 +1,16 @@
-"""Topics that follow a stream of documents, batch by batch.
+"""Topics of a stream of documents, updated batch by batch.
 
-By default chains hold counts m of words in topics, and batch S moves them by a share s,
+By default, each chain keeps counts m of words in topics. Batch S updates them by
 
     m <- (1 - s) m + s D / |S| E[counts of S | m],
 
-where D is the number of documents for which the stream stands. The share decreases, so
-that the counts settle; it decreases more slowly than |S| / D would, because the first
-batches are sampled when little is known of the topics. For the same reason flat counts
-are added at first, which fade: topics that take shape too early would stay. They are no
-data, and no draw records them.
+where D is the number of documents that the counts represent. The share s decreases, so
+the counts converge. It decreases more slowly than |S| / D, because the topics of the
+first batches are drawn when little is known. For the same reason, the same count is
+added to all words of all topics at first: topics that differ too early would stay as
+they are. These flat counts decay with every batch and are not part of the draws.
 
-Samplers that move the topics themselves make one step that forgets the same share.
+Samplers that move the topics themselves make one step with the same decay of the past.
 """
 
 import math
@@ -27,7 +27,7 @@ from skbayes_sg.kernels.protocol.model import n_parameters, n_recorded, n_rows
 from skbayes_sg.kernels.samplers import Gibbs
 
 OFFSET, DECAY = 2.0, 0.7  # the share is (OFFSET + batches before)^-DECAY
-START = 2.0  # mass of the first counts, in batches
+START = 2.0  # sum of the first flat counts, in tokens per token of the first batch
 
 
 def batch_share(n_documents: int, n_before: int) -> float:
@@ -36,7 +36,7 @@ def batch_share(n_documents: int, n_before: int) -> float:
 
 
 def first_flat(model) -> float:
-    """Return the flat counts, of each word in each topic, before the first batch."""
+    """Return the flat count of each word in each topic before the first batch."""
     return START * model.weight * model.words.size / n_parameters(model)
 
 
