@@ -3,8 +3,9 @@
 Document completion on 10 % of the AP corpus, K = 50, alpha = 0.1, beta = 0.01, one
 thread, seconds of CPU time. All topics are judged by the same evaluator,
 `skbayes_sg.metrics.completion_perplexity`. Peers that are not installed are left out.
+"stream" compares `partial_fit` with scikit-learn's on the same batches, epoch by epoch.
 
-    python benchmarks/bench_topics.py FOLDER_WITH_AP [--seconds 1 4 20]
+    python benchmarks/bench_topics.py FOLDER_WITH_AP [--seconds 1 4 20] [--only stream]
 """
 
 import argparse
@@ -20,6 +21,7 @@ from skbayes_sg.metrics import completion_perplexity
 
 K, ALPHA, BETA = 50, 0.1, 0.01
 N_DRAWS = 10
+PEERS = ["ours", "tomotopy", "sklearn", "stream"]
 
 
 def load_ap(folder):
@@ -90,19 +92,54 @@ def sklearn(train, n_epochs):
 
 
 def measure(name, run, train, test, seconds):
-    """Print perplexity and time, for lengths that take about so many seconds."""
+    """Print perplexity and time, for lengths that take about so many seconds.
+
+    Sweeps are timed without what comes before and after them, by two lengths.
+    """
     run(train, 2)  # compile
-    began = time.process_time()
-    run(train, 10)
-    each = (time.process_time() - began) / 10
+    used = [_seconds(run, train, n)[0] for n in (5, 25)]
+    each = max((used[1] - used[0]) / 20, 1e-3)
     for limit in seconds:
-        n = max(1, round(limit / each))
-        began = time.process_time()
-        topics = run(train, n)
-        used = time.process_time() - began
+        n = max(1, round((limit - used[0]) / each) + 5)
+        spent, topics = _seconds(run, train, n)
         value = completion_perplexity(test, topics, ALPHA)
-        line = f"{name:10} {n:5d} sweeps {used:6.1f} s {1e3 * used / n:6.1f} ms each"
+        sweep = 1e3 * (spent - used[0]) / max(1, n - 5)
+        line = f"{name:10} {n:5d} sweeps {spent:6.1f} s {sweep:6.1f} ms per sweep"
         print(f"{line}  perplexity {value:.0f}", flush=True)
+
+
+def _seconds(run, train, n_sweeps):
+    """Return the CPU time of a run, and its topics."""
+    began = time.process_time()
+    topics = run(train, n_sweeps)
+    return time.process_time() - began, topics
+
+
+def stream(train, test, n_epochs=3, size=128):
+    """Print perplexity and time of `partial_fit`, ours and scikit-learn's."""
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    settings = {"doc_topic_prior": ALPHA, "topic_word_prior": BETA, "random_state": 0}
+    settings |= {"total_samples": train.shape[0]}
+    SGMCMCLatentDirichletAllocation(K, **settings).partial_fit(train[:2])  # compile
+    for name, model in (
+        ("ours", SGMCMCLatentDirichletAllocation(K, n_chains=1, **settings)),
+        ("sklearn", LatentDirichletAllocation(K, **settings)),
+    ):
+        rng, seen, used, marks = np.random.default_rng(0), 0, 0.0, [1, 2, 4, 8]
+        for _ in range(n_epochs):
+            order = rng.permutation(train.shape[0])
+            for batch in np.array_split(order, max(1, order.size // size)):
+                X = train[batch]
+                began = time.process_time()
+                model.partial_fit(X)
+                used += time.process_time() - began
+                seen += len(batch)
+                done = seen / train.shape[0]
+                if round(seen / size) in marks or done == int(done):
+                    value = completion_perplexity(test, model.components_, ALPHA)
+                    line = f"stream {name:8} {seen:6d} documents {used:6.2f} s"
+                    print(f"{line}  perplexity {value:.0f}", flush=True)
 
 
 def main():
@@ -111,9 +148,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", help="folder of ap.dat")
     parser.add_argument("--seconds", type=float, nargs="+", default=[1, 4, 20])
-    parser.add_argument("--only", nargs="+", default=["ours", "tomotopy", "sklearn"])
+    parser.add_argument("--only", nargs="+", default=PEERS)
     arguments = parser.parse_args()
     train, test = split(load_ap(arguments.folder))
+    if "stream" in arguments.only:
+        stream(train, test)
     for run in (ours, tomotopy, sklearn):
         if run.__name__ in arguments.only:
             try:

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_non_negative, validate_data
 from skbayes_sg.utils._validation import check_number
 
 BLOCK = 2**20  # counts that are looked at together
+WORK = 8  # arrays of the size of the topics, to average over draws
 MAX_COUNT = 2**31 - 1  # of a word in all documents
 MAX_TOKENS = 2**34  # of which each takes six bytes or more
 
@@ -86,3 +87,16 @@ def check_prior(name, value, n_components):
         )
     if not (np.isfinite(values).all() and (values > 0).all()):
         raise ValueError(f"{name}={value!r} must be positive and finite")
+
+
+def topic_bytes(X, n_topics, n_chains, n_kept):
+    """Estimate the bytes that chains of topics need in addition to the documents.
+
+    Each chain keeps `n_kept` arrays of the size of the topics, in single precision.
+    """
+    X = X if sp.issparse(X) else np.asarray(X)
+    n_tokens, cells = int(X.sum()), n_topics * X.shape[1]
+    kind = 2 if n_topics < 2**15 else 4
+    per_chain = kind * n_tokens + (4 + kind) * min(cells, n_tokens) + 4 * n_kept * cells
+    shared = 4 * n_tokens + 8 * sum(X.shape) + 8 * WORK * cells
+    return shared + n_chains * per_chain

@@ -5,7 +5,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from skbayes_sg.base._callbacks import with_callbacks
 from skbayes_sg.base._sampling import BaseSGMCMC
-from skbayes_sg.decomposition._documents import check_counts, check_prior
+from skbayes_sg.decomposition._documents import check_counts, check_prior, topic_bytes
 from skbayes_sg.decomposition._topic_answers import TopicAnswersMixin
 from skbayes_sg.decomposition._topic_stream import TopicStreamMixin
 from skbayes_sg.inference.topics import (
@@ -18,8 +18,6 @@ from skbayes_sg.kernels.models.lda import LDA, list_offsets
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
 from skbayes_sg.kernels.samplers import SCIR, ConstantMassCIR, ExpandedMean, Gibbs
 from skbayes_sg.utils._validation import all_or_nothing, check_integer
-
-WORK = 8  # arrays of the size of the topics, to average over draws
 
 
 class SGMCMCLatentDirichletAllocation(
@@ -67,8 +65,8 @@ default=None
     thin : int or "auto"
         Iterations per draw; "auto" is 10 sweeps.
     total_samples : int or None, default=None
-        Number of documents to which the likelihood of a batch in `partial_fit` is
-        scaled; None for all seen so far.
+        Number of distinct documents in all calls of `partial_fit`, if documents are
+        repeated; None if all are new.
     keep : {"draws", "variances"}
         "variances" only keeps the mean and variance of each chain's draws, for
         vocabularies that are too large for draws.
@@ -199,7 +197,7 @@ default=None
         sampler = self._check_parameters()
         with all_or_nothing(self):
             X = check_counts(self, X, reset=True)
-            for name in ("n_batches_", "_stands_for"):  # of a stream
+            for name in ("n_batches_", "_stands_for", "_flat"):  # of a stream
                 vars(self).pop(name, None)
             self._is_conditional = isinstance(sampler, Gibbs)
             build = self._build if self._is_conditional else self._build_minibatch
@@ -209,11 +207,7 @@ default=None
         return self._finished(fit)
 
     def memory_needed(self, X):
-        """Return about how many bytes `fit` will take beside the documents.
-
-        The word of each token takes four bytes, and its topic two in each chain; counts
-        and draws of ``n_components * n_features`` numbers come on top. Documents may be
-        memory-mapped: they are read once.
+        """Estimate the memory of `fit` in addition to X, which may be memory-mapped.
 
         Parameters
         ----------
@@ -223,15 +217,11 @@ default=None
         Returns
         -------
         n_bytes : int
-            With the default sampler.
+            For `Gibbs`: of tokens, counts of words in topics, and draws.
         """
         self._check_parameters()
-        n_tokens, chains, k = int(X.sum()), self.n_chains, self.n_components
-        cells, kind = k * X.shape[1], 2 if k < 2**15 else 4
         n_kept = self.n_draws if self.keep == "draws" else 4
-        per_chain = kind * n_tokens + (4 + kind) * min(cells, n_tokens)
-        shared = 4 * n_tokens + 8 * (X.shape[0] + X.shape[1]) + WORK * 8 * cells
-        return shared + chains * (per_chain + n_kept * 4 * cells)
+        return topic_bytes(X, self.n_components, self.n_chains, n_kept)
 
     def _check_parameters(self):
         """Validate the parameters; return the sampler."""
@@ -301,9 +291,9 @@ default=None
         kept, given = vars(self).get("moments_"), self._is_conditional
         draws = self.samples_ if kept is None else kept.mean[:, None]
         variances = None if kept is None else kept.covariance[:, None]
-        shape = self.affinity_.shape[1], self.n_features_in_
-        law = topic_moments(draws, *shape, variances, given)
-        self.components_, self.components_std_, prior = law
+        k, w = self.affinity_.shape[1], self.n_features_in_
+        found = topic_moments(draws, k, w, variances, given)
+        self.components_, self.components_std_, prior = found
         self.doc_topic_prior_, self.topic_word_prior_ = prior[:-1], float(prior[-1])
 
     @property

@@ -5,30 +5,50 @@ import numpy as np
 from skbayes_sg.base._callbacks import with_callbacks
 from skbayes_sg.base._streaming import StreamingMixin
 from skbayes_sg.decomposition._documents import check_counts
-from skbayes_sg.inference.topic_stream import batch_share, next_draws
+from skbayes_sg.inference.topic_stream import batch_share, first_flat, next_draws
 from skbayes_sg.inference.topics import align_draws, permute
 from skbayes_sg.kernels.samplers import Gibbs
 from skbayes_sg.utils._validation import all_or_nothing
 
-ON_DEMAND = ("components_", "components_std_")  # as long to compute as a call takes
+
+class OnDemand:
+    """An attribute that is computed from the draws when it is first used.
+
+    Computing it takes about as long as a call of `partial_fit`.
+    """
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, estimator, owner=None):
+        if estimator is None:
+            return self
+        if "samples_" not in vars(estimator):
+            raise AttributeError(f"{owner.__name__} is not fitted: no {self.name!r}")
+        estimator._set_moments()
+        return vars(estimator)[self.name]
 
 
 class TopicStreamMixin(StreamingMixin):
     """Topic models with a `partial_fit`."""
 
+    components_ = OnDemand()
+    components_std_ = OnDemand()
+
     @with_callbacks
     def partial_fit(self, X, y=None):
         """Move the topics of all chains by one step towards those of a batch.
 
-        The documents of a call stand for `total_samples` documents, or for all that
-        were seen so far. Nothing of them is kept, so that memory does not grow. Steps
-        decrease from call to call. Batches must be random samples of the stream, of at
-        least some tens of documents. `samples_` holds the draws of the last `n_draws`
-        calls. Priors that are to be learned stay at what `fit` has learned, or at
-        ``1 / n_components``.
+        The counts of a batch are scaled to the number of documents seen so far, or to
+        `total_samples` if that is smaller. Documents are not kept, so the memory does
+        not grow. The step size, the share of the batch in the counts, decreases with
+        every call. Each batch must be a random sample of the stream and should have at
+        least some tens of documents. `samples_` holds the draws of the second half of
+        all calls, at most `n_draws`. Priors to be learned keep the values of the last
+        `fit`, or ``1 / n_components``.
 
-        What is uncertain about the topics of earlier documents is forgotten with them,
-        so that intervals are narrower than those of `fit`.
+        The uncertainty of the topics of earlier tokens is lost, so intervals are less
+        reliable than those of `fit`.
 
         Parameters
         ----------
@@ -50,42 +70,41 @@ class TopicStreamMixin(StreamingMixin):
             t, before = known.get("n_batches_", 0), known.get("n_samples_seen_", 0)
             n = X.shape[0]
             seen, total = self._rows_of_batch(n, self.total_samples)
+            total = min(seen, total)  # no more certain than what was seen
             model, share = self._build_minibatch(X, total / n), batch_share(n, before)
+            growth = total / (known.get("_stands_for", before) or total)
+            flat = first_flat(model) if last is None else growth * known.get("_flat", 0)
             draws = next_draws(
                 model,
                 sampler,
                 share,
                 last,
-                growth=total / (known.get("_stands_for", before) or total),
+                growth=growth,
+                flat=flat,
                 seed=np.random.SeedSequence([*self._entropy(), t]),
                 n_chains=self.n_chains,
                 n_jobs=self.n_jobs,
             )
-            self._keep_stream(draws if t == 0 else np.hstack([self.samples_, draws]))
-            self._stands_for, self._is_conditional = total, isinstance(sampler, Gibbs)
+            if t > 0:
+                draws = np.hstack([self.samples_, draws])
+            self._keep_stream(draws[:, -min(self.n_draws, t // 2 + 1) :])
+            self._stands_for, self._flat = total, (1.0 - share) * flat
+            self._is_conditional = isinstance(sampler, Gibbs)
             self.doc_topic_prior_, self.topic_word_prior_ = model.alpha, model.beta
             self.n_batches_ = self.n_iter_ = t + 1
             self.n_samples_seen_, self.batch_size_, self.step_size_ = seen, n, share
         return self
 
     def _keep_stream(self, draws):
-        """Keep the last draws, (n_chains, n, dim), with labels that mean the same.
+        """Keep draws, (n_chains, n, dim), with the same labels in all chains.
 
-        A chain's labels stay from call to call, so that its last draw tells them all.
+        A chain keeps its labels from call to call, so its last draw determines the
+        labels of all of them.
         """
-        draws = np.ascontiguousarray(draws[:, -self.n_draws :])
+        draws = np.ascontiguousarray(draws)
         k, w = self.n_components, self.n_features_in_
         orders, self.affinity_ = align_draws(draws[:, -1:], k, w)
         permute(draws[:, :-1], np.repeat(orders, draws.shape[1] - 1, axis=1), k, w)
         self._set_draws(draws, np.ones(draws.shape[1]))
-        for name in ON_DEMAND:
+        for name in ("components_", "components_std_"):
             vars(self).pop(name, None)
-
-    def __getattr__(self, name):
-        # Only called for what is not there.
-        if name in ON_DEMAND and "samples_" in vars(self):
-            self._set_moments()
-            return vars(self)[name]
-        raise AttributeError(
-            f"{type(self).__name__!r} object has no attribute {name!r}"
-        )

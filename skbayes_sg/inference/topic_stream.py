@@ -1,16 +1,16 @@
-"""Topics that follow a stream of documents, batch by batch.
+"""Topics of a stream of documents, updated batch by batch.
 
-By default chains hold counts m of words in topics, and batch S moves them by a share s,
+By default, each chain keeps counts m of words in topics. Batch S updates them by
 
     m <- (1 - s) m + s D / |S| E[counts of S | m],
 
-where D is the number of documents for which the stream stands. The share decreases, so
-that the counts settle; it decreases more slowly than |S| / D would, because the first
-batches are sampled when little is known of the topics. For the same reason counts start
-flat: what all topics have in common fades away, and topics that take shape too early
-would not.
+where D is the number of documents that the counts represent. The share s decreases, so
+the counts converge. It decreases more slowly than |S| / D, because the topics of the
+first batches are drawn when little is known. For the same reason, the same count is
+added to all words of all topics at first: topics that differ too early would stay as
+they are. These flat counts decay with every batch and are not part of the draws.
 
-Samplers that move the topics themselves make one step that forgets the same share.
+Samplers that move the topics themselves make one step with the same decay of the past.
 """
 
 import math
@@ -21,13 +21,13 @@ import numpy as np
 from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.exploration.lda import random_topics
 from skbayes_sg.kernels.generic import for_kernels
-from skbayes_sg.kernels.gradients import InTurn
+from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.models.lda_stream import add_batch_counts
 from skbayes_sg.kernels.protocol.model import n_parameters, n_recorded, n_rows
 from skbayes_sg.kernels.samplers import Gibbs
 
 OFFSET, DECAY = 2.0, 0.7  # the share is (OFFSET + batches before)^-DECAY
-START = 2.0  # mass of the first counts, in batches
+START = 2.0  # sum of the first flat counts, in tokens per token of the first batch
 
 
 def batch_share(n_documents: int, n_before: int) -> float:
@@ -35,7 +35,14 @@ def batch_share(n_documents: int, n_before: int) -> float:
     return float((OFFSET + n_before / n_documents) ** -DECAY)
 
 
-def next_draws(model, sampler, share, last, *, growth, seed, n_chains, n_jobs=None):
+def first_flat(model) -> float:
+    """Return the flat count of each word in each topic before the first batch."""
+    return START * model.weight * model.words.size / n_parameters(model)
+
+
+def next_draws(
+    model, sampler, share, last, *, growth, flat, seed, n_chains, n_jobs=None
+):
     """Return recorded draws of all chains after one more batch.
 
     Parameters
@@ -50,6 +57,8 @@ def next_draws(model, sampler, share, last, *, growth, seed, n_chains, n_jobs=No
         Rows of topics of the last draws; None before the first batch.
     growth : float
         Ratio of the documents for which this batch stands to those of the last one.
+    flat : float
+        Counts of each word in each topic beside those of the last draws.
     seed : SeedSequence
         From which each chain gets a stream of its own.
     n_chains : int
@@ -71,13 +80,10 @@ def next_draws(model, sampler, share, last, *, growth, seed, n_chains, n_jobs=No
             start = growth * last.reshape(len(last), -1)
         return _next_topics(model, sampler, share, start, seed, n_jobs)
     if last is None:
-        flat = START * model.weight * model.words.size / n_parameters(model)
-        counts = np.full((n_chains, model.alpha.size, model.n_words), flat)
-    else:
-        counts = growth * (last - model.beta)
-    jobs = zip(counts, seed.spawn(len(counts)), strict=True)
+        last = np.full((n_chains, model.alpha.size, model.n_words), model.beta)
+    jobs = zip(growth * (last - model.beta), seed.spawn(len(last)), strict=True)
     counts = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
-        joblib.delayed(_next_counts)(model, share, *job) for job in jobs
+        joblib.delayed(_next_counts)(model, share, flat, *job) for job in jobs
     )
     draws = np.empty((len(counts), 1, n_recorded(model)), np.float32)
     size = n_parameters(model)
@@ -86,12 +92,11 @@ def next_draws(model, sampler, share, last, *, growth, seed, n_chains, n_jobs=No
     return draws
 
 
-def _next_counts(model, share, last, seed):
+def _next_counts(model, share, flat, last, seed):
     """Return the counts of one chain, (K, W)."""
     m = np.ascontiguousarray((1.0 - share) * last.T, np.float64)
-    new = np.zeros(m.shape)
-    # Draws of the batch's topics change m; their averages are what is kept.
-    add_batch_counts(model, share, np.random.default_rng(seed), m.copy(), new)
+    new, rng = np.zeros(m.shape), np.random.default_rng(seed)
+    add_batch_counts(model, share, rng, m + (1.0 - share) * flat, new)
     return (m + share * model.weight * new).T
 
 
@@ -100,7 +105,7 @@ def _next_topics(model, sampler, share, start, seed, n_jobs):
     return sample(
         model,
         sampler,
-        InTurn(n_rows(model)),
+        Minibatch(n_rows(model)),  # all of the batch
         step_size=-2.0 * math.log1p(-share),
         n_draws=1,
         n_chains=len(start),

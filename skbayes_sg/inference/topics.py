@@ -15,6 +15,7 @@ BURN_IN = 20  # sweeps over a document with the first draw of a chain
 SWEEPS = 10  # with every draw, each continuing from the assignments of the last
 COMPLETION_SWEEPS = 40  # with every draw, to predict the second halves of documents
 PAIRS_AT_ONCE = 2**22  # pairs of a word in a document and a topic, held in memory
+PAIRS_PER_BLOCK = 2**16  # pairs of a word in a document, expanded to tokens at once
 
 
 class TopicDraws(NamedTuple):
@@ -123,8 +124,8 @@ def tokens_of(X):
     """
     n_tokens = int(X.data.sum(dtype=np.float64))
     words, indptr = np.empty(n_tokens, np.int32), np.zeros(X.shape[0] + 1, np.int64)
-    for low in range(0, X.nnz, PAIRS_AT_ONCE):
-        high, n = min(low + PAIRS_AT_ONCE, X.nnz), indptr[-1]
+    for low in range(0, X.nnz, PAIRS_PER_BLOCK):
+        high, n = min(low + PAIRS_PER_BLOCK, X.nnz), indptr[-1]
         counts = X.data[low:high].astype(np.int64)
         ends = n + np.concatenate([[0], np.cumsum(counts)])
         words[n : ends[-1]] = np.repeat(X.indices[low:high], counts)

@@ -1,4 +1,4 @@
-"""Topics of the tokens of a batch that is seen once, given counts of earlier documents.
+"""Topics of the tokens of one batch of a stream, given the counts of earlier batches.
 
     p(z_i = k) ~ (alpha_k + n_dk) (beta + m_kw + c n_kw) / (W beta + m_k + c n_k)
 
