@@ -129,3 +129,18 @@ def _drop_owner(context, builder, kind, value):
             part = _drop_owner(context, builder, item, part)
             value = builder.insert_value(value, part, i)
     return value
+
+
+def call_by(address, args):
+    """Do what `call_address` does, from Python too."""
+    _call_from_python(address, args)
+
+
+@overload(call_by)
+def _(address, args):
+    return lambda address, args: call_address(address, args)
+
+
+@entry_point
+def _call_from_python(address, args):
+    call_address(address, args)
