@@ -36,6 +36,8 @@ class Program(NamedTuple):
     log_likelihood: Any  # (n,)
     log_prior: Any  # ()
     recorded: Any  # (m,) constrained parameters; None: theta
+    d: int
+    m: int  # 0: theta alone is recorded
 
     @property
     def layout(self):
@@ -52,12 +54,11 @@ def model_of(program, columns, weights):
     for (dtype, _), name in zip(program.layout, program.columns, strict=True):
         values = np.ascontiguousarray(columns[name], dtype)
         parts.append(values.reshape(len(values), -1).view(np.uint64))
-    m = 0 if program.recorded is None else program.recorded.type.shape[0]
     return Autodiff(
         rows=np.ascontiguousarray(np.hstack(parts)),
         program=np.frombuffer(digest, np.uint8),
-        d=program.theta.type.shape[0],
-        m=m,
+        d=program.d,
+        m=program.m,
     )
 
 
@@ -105,7 +106,7 @@ def _of_rows(program, n_vectors, outputs_of, allow_python=False):
 def _gradient(total, theta, center):
     import pytensor.tensor as pt
 
-    return [pt.grad(total, theta)]
+    return [pt.grad(total, theta, disconnected_inputs="ignore")]
 
 
 def _value_and_gradient(total, theta, center):
@@ -137,9 +138,7 @@ def _hessian(total, theta, center):
 
 
 def _prior(program):
-    import pytensor.tensor as pt
-
-    outputs = [program.log_prior, pt.grad(program.log_prior, program.theta)]
+    outputs = _value_and_gradient(program.log_prior, program.theta, None)
     code = _pytensor.jitted([program.theta], outputs, allow_python=True)
     signature = (_pytensor.VECTOR,) * 3
     return _pytensor.compiled(_pytensor.PRIOR_SOURCE, signature, *code)

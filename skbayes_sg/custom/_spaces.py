@@ -47,6 +47,11 @@ class Real:
         """How many free numbers stand for the parameter."""
         return math.prod(self.shape)
 
+    @property
+    def is_free(self):
+        """Whether the parameter is its free numbers."""
+        return type(self) is Real
+
     def constrained(self, u):
         """Return x = T(u) and log|det dT/du|, symbolically; u is (n_free,)."""
         return u.reshape(self.shape), 0.0

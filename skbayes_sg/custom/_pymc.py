@@ -1,0 +1,201 @@
+"""PyMC models whose observed values are independent rows given global parameters."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skbayes_sg.custom._by_row import Columns, ancestors, by_row
+from skbayes_sg.custom._graphs import TOLERANCE, python_function, stabilized
+from skbayes_sg.custom._model import BaseModel
+from skbayes_sg.custom._programs import Program
+from skbayes_sg.utils._extras import extra
+
+
+class Parameter(NamedTuple):
+    """Shape and names of the axes of something that is recorded."""
+
+    shape: tuple
+    dims: tuple | None
+
+
+class PyMCModel(BaseModel):
+    """What `from_pymc` returns: a model with its data, for `SGMCMCModel`."""
+
+    def __init__(self, program, columns, parameters, coords):
+        self._ready, self._columns = program, columns
+        self.parameters, self.coords = parameters, coords
+        self.column_names = tuple(columns)
+
+    def _with_own(self, columns):
+        return self._columns
+
+    def _refuse_unknown(self, columns):
+        if columns:
+            raise ValueError(
+                f"a PyMC model brings its own data, but {sorted(columns)[0]!r} is "
+                "given; change pm.Data by pm.set_data, then call from_pymc again"
+            )
+
+    def _program(self, arrays):
+        return self._ready
+
+
+def from_pymc(pm_model):
+    """Return a PyMC model as a model for `SGMCMCModel`, with its data.
+
+    Observed values must be independent rows given the parameters. This is verified by
+    numbers before it is believed, and models with time series, Gaussian processes,
+    parameters of single rows or discrete ones are refused.
+
+    Parameters
+    ----------
+    pm_model : pymc.Model
+        The model, with data.
+
+    Returns
+    -------
+    model : PyMCModel
+        For ``SGMCMCModel(model).fit()``. Its draws go back to PyMC by
+        ``pm.sample_posterior_predictive(est.to_arviz(), model=pm_model)``.
+
+    See Also
+    --------
+    Model : Without PyMC.
+
+    Examples
+    --------
+    >>> import pymc as pm  # doctest: +SKIP
+    >>> with pm.Model() as pm_model:  # doctest: +SKIP
+    ...     mu = pm.Normal("mu", 0, 10)
+    ...     pm.Normal("y", mu, 1, observed=y)
+    >>> est = SGMCMCModel(from_pymc(pm_model)).fit()  # doctest: +SKIP
+    """
+    with extra("pymc", "from_pymc()"):
+        import pymc  # noqa: F401
+    import pytensor.tensor as pt
+
+    n = _check_kind(pm_model)
+    values = [pm_model.rvs_to_values[rv] for rv in pm_model.free_RVs]
+    point = pm_model.initial_point(random_seed=0)
+    shapes = [np.shape(point[value.name]) for value in values]
+    d = sum(int(np.prod(shape, dtype=int)) for shape in shapes)
+    theta, known, first = pt.tensor("theta", dtype="float64", shape=(d,)), {}, 0
+    for value, shape in zip(values, shapes, strict=True):
+        last = first + int(np.prod(shape, dtype=int))
+        known[value] = theta[first:last].reshape(shape)
+        first = last
+    observed = pm_model.logp(vars=pm_model.observed_RVs, sum=False)
+    columns = Columns(n)
+    try:
+        terms = by_row(observed, known, columns)
+        rows = sum(term.sum(axis=tuple(range(1, term.ndim))) for term in terms)
+        prior = _prior(pm_model, known, n)
+        flat, parameters = _recorded(pm_model, known, n)
+        rows, prior = stabilized(rows, prior)
+        m = sum(int(np.prod(each.shape, dtype=int)) for each in parameters.values())
+        program = Program(theta, columns.symbols, rows, prior, flat, d, m)
+        _check_values(program, columns, observed, known, n)
+    except ValueError:
+        raise
+    except Exception as error:
+        raise _refusal(f"{type(error).__name__}: {error}") from error
+    coords = {k: list(v) for k, v in pm_model.coords.items() if v is not None}
+    return PyMCModel(program, columns.arrays, parameters, coords)
+
+
+def _refusal(reason):
+    return ValueError(
+        "this PyMC model cannot be taken apart into independent rows given global "
+        f"parameters: {reason}. Time series, Gaussian processes and parameters of "
+        "single rows need pm.sample"
+    )
+
+
+def _check_kind(pm_model):
+    """Return the number of rows; refuse what is known not to work."""
+    import pytensor
+
+    if pytensor.config.floatX != "float64":
+        raise ValueError(
+            f"pytensor.config.floatX is {pytensor.config.floatX!r}; set it to "
+            '"float64" before the model is built'
+        )
+    if not pm_model.observed_RVs:
+        raise _refusal("nothing is observed, and a Potential is no likelihood by row")
+    if pm_model.discrete_value_vars:
+        name = pm_model.discrete_value_vars[0].name
+        raise _refusal(f"{name} is discrete, and has no gradient; sum it out")
+    for rv in pm_model.observed_RVs:
+        if "Minibatch" in type(rv.owner.op).__name__:
+            raise _refusal(
+                f"{rv.name} has total_size or pm.Minibatch; give all rows, of which "
+                "the chains draw minibatches themselves"
+            )
+    observed = [pm_model.rvs_to_values[rv] for rv in pm_model.observed_RVs]
+    shapes = [each.shape for each in python_function([], observed)()]
+    lengths = {shape[0] if shape else 1 for shape in shapes}
+    if len(lengths) > 1:
+        raise _refusal(f"its observed variables have {sorted(lengths)} rows")
+    return lengths.pop()
+
+
+def _prior(pm_model, known, n):
+    from pytensor.graph.replace import clone_replace
+
+    if pm_model.potentials:
+        graphs = pm_model.replace_rvs_by_values(list(pm_model.potentials))
+        data = [x for node in ancestors(graphs, ()) for x in node.inputs]
+        for x in data:
+            value = getattr(x, "data", None)
+            if np.ndim(value) and np.shape(value)[0] == n > 1:
+                raise _refusal("a Potential depends on all rows; observe them instead")
+    variables = [*pm_model.free_RVs, *pm_model.potentials]
+    logp = pm_model.logp(vars=variables)
+    return clone_replace(logp, known, rebuild_strict=False)
+
+
+def _recorded(pm_model, known, n):
+    """Return what is recorded, flat, and its `Parameter` by name."""
+    import pytensor.tensor as pt
+    from pytensor.graph.replace import clone_replace
+
+    wanted = [*pm_model.free_RVs, *pm_model.deterministics]
+    graphs = pm_model.replace_rvs_by_values(wanted)
+    graphs = clone_replace(graphs, known, rebuild_strict=False)
+    theta = next(iter(known.values())).owner.inputs[0].owner.inputs[0]
+    zeros = np.zeros(theta.type.shape)
+    values = python_function([theta], graphs)(zeros)
+    parts, parameters = [], {}
+    for rv, graph, value in zip(wanted, graphs, values, strict=True):
+        is_free = rv in pm_model.free_RVs
+        if not is_free and np.shape(value)[:1] == (n,) and n > 1:
+            continue  # one number per row and draw
+        parts.append(graph.reshape((-1,)).astype("float64"))
+        dims = pm_model.named_vars_to_dims.get(rv.name)
+        parameters[rv.name] = Parameter(np.shape(value), dims and tuple(dims))
+    return pt.concatenate(parts), parameters
+
+
+def _check_values(program, columns, observed, known, n):
+    """Refuse a program whose rows are not those of the model."""
+    from pytensor.graph.replace import clone_replace
+
+    if not columns.symbols:
+        raise _refusal("no array has one entry per row")
+    terms = clone_replace(observed, known, rebuild_strict=False)
+    theirs = python_function([program.theta], terms)
+    ours = python_function(
+        [program.theta, *program.columns.values()], program.log_likelihood
+    )
+    rng = np.random.default_rng(1)
+    rows = rng.permutation(n)[: max(1, n // 2)]
+    for theta in 0.3 * rng.standard_normal((2, program.d)):
+        whole = sum(term.reshape(n, -1).sum(axis=1) for term in theirs(theta))
+        part = ours(theta, *(array[rows] for array in columns.arrays.values()))
+        expected = whole[rows]
+        if part.shape != expected.shape or not np.allclose(
+            part, expected, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True
+        ):
+            raise _refusal(
+                "its likelihood of some rows changes when others are left out"
+            )
