@@ -4,12 +4,11 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from skbayes_sg.base._sampling import BaseSGMCMC, likelihood_weights
+from skbayes_sg.base._sampling import BaseSGMCMC
 from skbayes_sg.custom._columns import check_columns
-from skbayes_sg.custom._graphs import check_program, python_function
+from skbayes_sg.custom._graphs import python_function
 from skbayes_sg.custom._model import BaseModel, unpack
 from skbayes_sg.custom._predictions import PredictionsMixin
-from skbayes_sg.custom._programs import model_of
 from skbayes_sg.utils._extras import extra
 from skbayes_sg.utils._validation import all_or_nothing
 
@@ -133,18 +132,12 @@ class SGMCMCModel(PredictionsMixin, BaseSGMCMC):
                     "bring one with from_pymc(...)"
                 )
             arrays = self._columns_of(columns | {"X": X, "y": y}, "fit")
-            program = self.model._program(arrays)
-            check_program(program, arrays)
-            n = len(next(iter(arrays.values())))
-            weights = None
-            if sample_weight is not None:
-                first = next(iter(arrays.values()))
-                weights = _check_sample_weight(
-                    sample_weight, first, dtype=np.float64, ensure_non_negative=True
-                )
-            weights = likelihood_weights(weights, self.temperature, n)
-            weights = weights if weights.size else np.ones(n)
-            fit = self._sample_posterior(model_of(program, arrays, weights), sampler)
+            first = next(iter(arrays.values()))
+            weights = _check_sample_weight(
+                sample_weight, first, dtype=np.float64, ensure_non_negative=True
+            )
+            model = self.model.posterior(arrays, weights / self.temperature)
+            fit = self._sample_posterior(model, sampler)
             vars(self).pop("n_features_in_", None)
             if "X" in arrays and arrays["X"].ndim == 2:
                 self.n_features_in_ = arrays["X"].shape[1]
@@ -196,8 +189,7 @@ class SGMCMCModel(PredictionsMixin, BaseSGMCMC):
         """
         check_is_fitted(self)
         arrays = self._columns_of(columns | {"X": X, "y": y}, "score")
-        program = self.model._program(arrays)
-        check_program(program, arrays)
+        program = self.model.checked_program(arrays)
         inputs = [program.theta, *program.columns.values()]
         rows = python_function(inputs, program.log_likelihood)
         values = [rows(theta, *arrays.values()) for theta in self._some_thetas()]

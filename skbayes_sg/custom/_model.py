@@ -47,11 +47,19 @@ class BaseModel:
         """
         self._refuse_unknown(columns)
         arrays = check_columns(self.column_names, self._with_own(columns), "bind")
-        program = self._program(arrays)
-        check_program(program, arrays)
         n = len(next(iter(arrays.values())))
         weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight)
-        return model_of(program, arrays, weights)
+        return self.posterior(arrays, weights)
+
+    def posterior(self, arrays, weights):
+        """Return the posterior given columns that were checked, and (n,) weights."""
+        return model_of(self.checked_program(arrays), arrays, weights)
+
+    def checked_program(self, arrays):
+        """Return the program for columns of these kinds, after a check of all rows."""
+        program = self._program(arrays)
+        check_program(program, arrays)
+        return program
 
     def unpack(self, draws):
         """Return recorded draws, (..., dim), as a dict of arrays by name."""

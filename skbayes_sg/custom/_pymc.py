@@ -1,5 +1,6 @@
 """PyMC models whose observed values are independent rows given global parameters."""
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -76,8 +77,7 @@ def from_pymc(pm_model):
 
     n = _check_kind(pm_model)
     values = [pm_model.rvs_to_values[rv] for rv in pm_model.free_RVs]
-    point = pm_model.initial_point(random_seed=0)
-    shapes = [np.shape(point[value.name]) for value in values]
+    shapes = _shapes(pm_model, values)
     d = sum(int(np.prod(shape, dtype=int)) for shape in shapes)
     theta, known, first = pt.tensor("theta", dtype="float64", shape=(d,)), {}, 0
     for value, shape in zip(values, shapes, strict=True):
@@ -101,6 +101,14 @@ def from_pymc(pm_model):
         raise _refusal(f"{type(error).__name__}: {error}") from error
     coords = {k: list(v) for k, v in pm_model.coords.items() if v is not None}
     return PyMCModel(program, columns.arrays, parameters, coords)
+
+
+def _shapes(pm_model, values):
+    """Return the shape of each free parameter."""
+    with warnings.catch_warnings():  # of PyTensor's search for a C library
+        warnings.simplefilter("ignore", UserWarning)
+        point = pm_model.initial_point(random_seed=0)
+    return [np.shape(point[value.name]) for value in values]
 
 
 def _refusal(reason):

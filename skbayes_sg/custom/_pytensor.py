@@ -17,6 +17,7 @@ from numba import types
 
 from skbayes_sg.kernels.data.prefetch import prefetch
 from skbayes_sg.utils._extras import extra
+from skbayes_sg.utils._warnings import warn_user
 
 FORMAT = "1"  # part of all keys; another one after a change of what is called
 OLDEST = (2, 38)
@@ -51,25 +52,39 @@ def import_pytensor():
 
 
 def jitted(inputs, outputs, allow_python=False):
-    """Return a graph as a function that numba can call, and its key in the cache."""
-    pytensor = import_pytensor()
-    with warnings.catch_warnings():
-        action = "ignore" if allow_python else "error"
-        warnings.filterwarnings(action, ".*will use object mode.*")
-        try:
-            function = pytensor.function(
-                inputs,
-                outputs,
-                mode="NUMBA",
-                trust_input=True,
-                on_unused_input="ignore",
-            )
-        except UserWarning as warning:
-            raise NotNative(str(warning)) from None
+    """Return a graph as a function that numba can call, and its key in the cache.
+
+    A graph that is not native is an error, or compiled with a warning if it is allowed.
+    """
     from pytensor.link.numba.cache import CACHED_SRC_FUNCTIONS
 
-    jit_fn = function.vm.jit_fn
+    try:
+        jit_fn = _function(inputs, outputs, "error").vm.jit_fn
+    except UserWarning as warning:
+        reason = str(warning).split(" Set ")[0]
+        if not allow_python:
+            raise NotNative(reason) from None
+        warn_user(
+            f"A function of the model has no machine code. {reason} Every step calls "
+            "Python, one chain at a time, and every process compiles again; replace "
+            "that operation by others if you can.",
+            RuntimeWarning,
+        )
+        jit_fn = _function(inputs, outputs, "ignore").vm.jit_fn
     return jit_fn, CACHED_SRC_FUNCTIONS.get(jit_fn.py_func)
+
+
+def _function(inputs, outputs, action):
+    pytensor = import_pytensor()
+    with warnings.catch_warnings():
+        warnings.filterwarnings(action, ".*will use object mode.*")
+        return pytensor.function(
+            inputs,
+            outputs,
+            mode="NUMBA",
+            trust_input=True,
+            on_unused_input="ignore",
+        )
 
 
 def compiled(source, signature, jit_fn, key):

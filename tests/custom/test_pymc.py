@@ -5,6 +5,7 @@ pm = pytest.importorskip("pymc")
 
 from skbayes_sg import from_pymc  # noqa: E402
 from skbayes_sg.custom._graphs import python_function  # noqa: E402
+from skbayes_sg.custom._pymc import _shapes  # noqa: E402
 from tests.custom import zoo  # noqa: E402
 
 
@@ -17,12 +18,11 @@ def test_log_density_is_that_of_pymc(write):
     density = python_function(inputs, [program.log_likelihood, program.log_prior])
     values = [pm_model.rvs_to_values[rv] for rv in pm_model.free_RVs]
     theirs = python_function(values, pm_model.logp())
-    point = pm_model.initial_point(random_seed=0)
+    shapes = _shapes(pm_model, values)
     rng = np.random.default_rng(3)
     for theta in 0.3 * rng.standard_normal((3, program.d)):
         parts, first = [], 0
-        for value in values:
-            shape = np.shape(point[value.name])
+        for shape in shapes:
             size = int(np.prod(shape, dtype=int))
             parts.append(theta[first : first + size].reshape(shape))
             first += size

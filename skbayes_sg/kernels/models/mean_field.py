@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.kernels.capabilities.local_variables import draw_local
-from skbayes_sg.kernels.generic import helper, wrapped_by
+from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
     add_prior_gradient,
@@ -36,11 +36,6 @@ class MeanFieldWork(NamedTuple):
     z: np.ndarray  # (d,)
     x: np.ndarray  # (d,) mu + s z
     g: np.ndarray  # (d,) the gradient there
-
-
-@wrapped_by.register(MeanField)
-def _(component):
-    return component.model
 
 
 @n_parameters.register(MeanField)
