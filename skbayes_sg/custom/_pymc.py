@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.custom._by_row import Columns, ancestors, by_row
-from skbayes_sg.custom._graphs import TOLERANCE, python_function, stabilized
+from skbayes_sg.custom._graphs import python_function, stabilized
 from skbayes_sg.custom._model import BaseModel
 from skbayes_sg.custom._programs import Program
+from skbayes_sg.custom._pymc_checks import NoRows, check_kind, check_values, refusal
 from skbayes_sg.utils._extras import extra
 
 
@@ -75,7 +76,7 @@ def from_pymc(pm_model):
         import pymc  # noqa: F401
     import pytensor.tensor as pt
 
-    n = _check_kind(pm_model)
+    n = check_kind(pm_model)
     values = [pm_model.rvs_to_values[rv] for rv in pm_model.free_RVs]
     shapes = _shapes(pm_model, values)
     d = sum(int(np.prod(shape, dtype=int)) for shape in shapes)
@@ -90,15 +91,16 @@ def from_pymc(pm_model):
         terms = by_row(observed, known, columns)
         rows = sum(term.sum(axis=tuple(range(1, term.ndim))) for term in terms)
         prior = _prior(pm_model, known, n)
-        flat, parameters = _recorded(pm_model, known, n)
+        flat, parameters = _recorded(pm_model, theta, known, n)
         rows, prior = stabilized(rows, prior)
         m = sum(int(np.prod(each.shape, dtype=int)) for each in parameters.values())
         program = Program(theta, columns.symbols, rows, prior, flat, d, m)
-        _check_values(program, columns, observed, known, n)
-    except ValueError:
+        check_values(program, columns, observed, known, n)
+    except NoRows:
         raise
     except Exception as error:
-        raise _refusal(f"{type(error).__name__}: {error}") from error
+        reason = str(error).split("\n")[0]
+        raise refusal(f"{type(error).__name__}: {reason}") from error
     coords = {k: list(v) for k, v in pm_model.coords.items() if v is not None}
     return PyMCModel(program, columns.arrays, parameters, coords)
 
@@ -111,42 +113,6 @@ def _shapes(pm_model, values):
     return [np.shape(point[value.name]) for value in values]
 
 
-def _refusal(reason):
-    return ValueError(
-        "this PyMC model cannot be taken apart into independent rows given global "
-        f"parameters: {reason}. Time series, Gaussian processes and parameters of "
-        "single rows need pm.sample"
-    )
-
-
-def _check_kind(pm_model):
-    """Return the number of rows; refuse what is known not to work."""
-    import pytensor
-
-    if pytensor.config.floatX != "float64":
-        raise ValueError(
-            f"pytensor.config.floatX is {pytensor.config.floatX!r}; set it to "
-            '"float64" before the model is built'
-        )
-    if not pm_model.observed_RVs:
-        raise _refusal("nothing is observed, and a Potential is no likelihood by row")
-    if pm_model.discrete_value_vars:
-        name = pm_model.discrete_value_vars[0].name
-        raise _refusal(f"{name} is discrete, and has no gradient; sum it out")
-    for rv in pm_model.observed_RVs:
-        if "Minibatch" in type(rv.owner.op).__name__:
-            raise _refusal(
-                f"{rv.name} has total_size or pm.Minibatch; give all rows, of which "
-                "the chains draw minibatches themselves"
-            )
-    observed = [pm_model.rvs_to_values[rv] for rv in pm_model.observed_RVs]
-    shapes = [each.shape for each in python_function([], observed)()]
-    lengths = {shape[0] if shape else 1 for shape in shapes}
-    if len(lengths) > 1:
-        raise _refusal(f"its observed variables have {sorted(lengths)} rows")
-    return lengths.pop()
-
-
 def _prior(pm_model, known, n):
     from pytensor.graph.replace import clone_replace
 
@@ -156,13 +122,13 @@ def _prior(pm_model, known, n):
         for x in data:
             value = getattr(x, "data", None)
             if np.ndim(value) and np.shape(value)[0] == n > 1:
-                raise _refusal("a Potential depends on all rows; observe them instead")
+                raise refusal("a Potential depends on all rows; observe them instead")
     variables = [*pm_model.free_RVs, *pm_model.potentials]
     logp = pm_model.logp(vars=variables)
     return clone_replace(logp, known, rebuild_strict=False)
 
 
-def _recorded(pm_model, known, n):
+def _recorded(pm_model, theta, known, n):
     """Return what is recorded, flat, and its `Parameter` by name."""
     import pytensor.tensor as pt
     from pytensor.graph.replace import clone_replace
@@ -170,9 +136,7 @@ def _recorded(pm_model, known, n):
     wanted = [*pm_model.free_RVs, *pm_model.deterministics]
     graphs = pm_model.replace_rvs_by_values(wanted)
     graphs = clone_replace(graphs, known, rebuild_strict=False)
-    theta = next(iter(known.values())).owner.inputs[0].owner.inputs[0]
-    zeros = np.zeros(theta.type.shape)
-    values = python_function([theta], graphs)(zeros)
+    values = python_function([theta], graphs)(np.zeros(theta.type.shape))
     parts, parameters = [], {}
     for rv, graph, value in zip(wanted, graphs, values, strict=True):
         is_free = rv in pm_model.free_RVs
@@ -182,28 +146,3 @@ def _recorded(pm_model, known, n):
         dims = pm_model.named_vars_to_dims.get(rv.name)
         parameters[rv.name] = Parameter(np.shape(value), dims and tuple(dims))
     return pt.concatenate(parts), parameters
-
-
-def _check_values(program, columns, observed, known, n):
-    """Refuse a program whose rows are not those of the model."""
-    from pytensor.graph.replace import clone_replace
-
-    if not columns.symbols:
-        raise _refusal("no array has one entry per row")
-    terms = clone_replace(observed, known, rebuild_strict=False)
-    theirs = python_function([program.theta], terms)
-    ours = python_function(
-        [program.theta, *program.columns.values()], program.log_likelihood
-    )
-    rng = np.random.default_rng(1)
-    rows = rng.permutation(n)[: max(1, n // 2)]
-    for theta in 0.3 * rng.standard_normal((2, program.d)):
-        whole = sum(term.reshape(n, -1).sum(axis=1) for term in theirs(theta))
-        part = ours(theta, *(array[rows] for array in columns.arrays.values()))
-        expected = whole[rows]
-        if part.shape != expected.shape or not np.allclose(
-            part, expected, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True
-        ):
-            raise _refusal(
-                "its likelihood of some rows changes when others are left out"
-            )
