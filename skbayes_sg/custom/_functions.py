@@ -29,7 +29,7 @@ def address(model, kind):
         if place not in _CODE:
             try:
                 _CODE[place] = _KINDS[kind](program_of(model))
-            except _pytensor.NotNative:
+            except (_pytensor.NotNative, NotImplementedError):  # no second derivative
                 _CODE[place] = None
         code = _CODE[place]
     return None if code is None else _pytensor.address_of(code)
@@ -58,14 +58,18 @@ def _value_and_gradient(total, theta, center):
     return [total, *_gradient(total, theta, center)]
 
 
+def _with_product(total, theta):
+    """Return the gradient g, a new vector, and the product of the Hessian with it."""
+    (g,) = _gradient(total, theta, None)
+    away = theta.type("away")
+    return g, away, *_gradient((g * away).sum(), theta, None)
+
+
 def _beyond_linear(total, theta, center):
     """Return g(theta) - g(c) - H (theta - c), where H and g are those of `total`."""
-    import pytensor.tensor as pt
     from pytensor.graph.replace import clone_replace
 
-    (g,) = _gradient(total, theta, center)
-    away = theta.type("away")
-    product = pt.grad((g * away).sum(), theta)
+    g, away, product = _with_product(total, theta)
     linear = clone_replace([g, product], {theta: center}, rebuild_strict=False)
     (product,) = clone_replace([linear[1]], {away: theta - center})
     return [g - linear[0] - product]
@@ -76,9 +80,7 @@ def _hessian(total, theta, center):
     import pytensor.tensor as pt
     from pytensor.graph.replace import vectorize_graph
 
-    (g,) = _gradient(total, theta, center)
-    away = theta.type("away")
-    product = pt.grad((g * away).sum(), theta)
+    _, away, product = _with_product(total, theta)
     return [-vectorize_graph(product, {away: pt.eye(theta.type.shape[0])})]
 
 
