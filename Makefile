@@ -2,19 +2,25 @@
 # An existing .venv is reused, and installed into again only when pyproject.toml changes.
 PYTHON ?= python3
 BIN = .venv/bin
-PYTEST = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 --dist loadfile
+PYTEST_AUTODIFF = $(ONE_THREAD) .venv-autodiff/bin/python -m pytest -q \
+	tests/custom skbayes_sg/custom doc/own_models.rst
 
 .PHONY: demo test test-long lint doc bench bench-quick clean
 
 demo: .venv/.plot,progress,arviz
 	$(BIN)/python examples/demo.py
 
-test: .venv/.dev
+# PyTensor needs an older numba than the rest: models of the user's own are tested in an
+# environment of their own.
+test: .venv/.dev .venv-autodiff/.installed
 	$(PYTEST)
+	$(PYTEST_AUTODIFF)
 
-test-long: .venv/.dev
+test-long: .venv/.dev .venv-autodiff/.installed
 	$(PYTEST) -m long
+	$(PYTEST_AUTODIFF) -m long
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
@@ -40,6 +46,13 @@ clean:
 .venv/.%: pyproject.toml
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[$*]'
+	@touch $@
+
+.venv-autodiff/.installed: pyproject.toml
+	@.venv-autodiff/bin/python -m pip --version >/dev/null 2>&1 || \
+		$(PYTHON) -m venv .venv-autodiff
+	@.venv-autodiff/bin/python -m pip install -q --disable-pip-version-check \
+		-e '.[autodiff,pymc,arviz,progress]' 'pytest>=8.2' pandas
 	@touch $@
 
 .venv-bench/.installed: pyproject.toml benchmarks/requirements.txt

@@ -3,6 +3,16 @@
 from skbayes_sg._renamed import find_old_names
 from skbayes_sg.base._saving import SavedDraws, load_draws, save_draws
 from skbayes_sg.cluster import SGMCMCMixedMembershipBlockmodel
+from skbayes_sg.custom import (
+    Interval,
+    Model,
+    Ordered,
+    Positive,
+    Real,
+    SGMCMCModel,
+    Simplex,
+    from_pymc,
+)
 from skbayes_sg.decomposition import (
     SGBPMFRecommender,
     SGMCMCLatentDirichletAllocation,
@@ -41,8 +51,13 @@ __all__ = [
     "CoefficientDisplay",
     "ConsensusClassifier",
     "DivergenceError",
+    "Interval",
     "KSDSearchDisplay",
     "KSDStepSizeSearch",
+    "Model",
+    "Ordered",
+    "Positive",
+    "Real",
     "SGBPMFRecommender",
     "SGHMCClassifierMLP",
     "SGHMCLogisticRegression",
@@ -55,6 +70,7 @@ __all__ = [
     "SGMCMCLinearRegression",
     "SGMCMCLogisticRegression",
     "SGMCMCMixedMembershipBlockmodel",
+    "SGMCMCModel",
     "SGMCMCNegativeBinomialRegressor",
     "SGMCMCPoissonRegressor",
     "SGMCMCRegressorMLP",
@@ -63,7 +79,9 @@ __all__ = [
     "SGNHTLogisticRegression",
     "SGNHTRegressorMLP",
     "SavedDraws",
+    "Simplex",
     "TraceDisplay",
+    "from_pymc",
     "load_draws",
     "sample",
     "save_draws",

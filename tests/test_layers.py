@@ -75,6 +75,8 @@ LAYERS = {
             "inspection",
         )
     },
+    f"{PACKAGE}.custom": (*ESTIMATORS, f"{PACKAGE}.custom"),
+    f"{PACKAGE}.custom._pytensor": (*ESTIMATORS, "numba", f"{PACKAGE}.custom"),
     f"{PACKAGE}.ensemble": (*ESTIMATORS, *rooms("ensemble", "linear_model")),
     PACKAGE: (PACKAGE,),
 }
@@ -82,7 +84,10 @@ LAYERS = {
 KNOWS_VERSION = rooms("base._saving", "inference.checkpoints")
 
 # Extras: `import skbayes_sg` works without them, so only a function may import them.
-EXTRAS = ("matplotlib", "tqdm", "arviz_base", "arviz_stats", "pooch", "pandas")
+EXTRAS = (
+    *("matplotlib", "tqdm", "arviz_base", "arviz_stats", "pooch", "pandas"),
+    *("pytensor", "pymc"),
+)
 
 
 def covers(prefix, name):

@@ -14,6 +14,7 @@ from skbayes_sg.inference.scores import posterior_scores
 from skbayes_sg.kernels.capabilities.curvature import add_hessian
 from skbayes_sg.kernels.generic import implements
 from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
+from skbayes_sg.kernels.passes import hessian
 from skbayes_sg.kernels.protocol.model import (
     has_one_mode,
     n_parameters,
@@ -153,7 +154,7 @@ class DiagnosticsMixin:
             from arviz_stats.base import array_stats
         check_probability(prob)
         names, columns = self._choose_parameters(parameters)
-        draws = self.samples_[..., columns].astype(np.float64)
+        draws = self._draws[..., columns].astype(np.float64)
         weights = np.asarray(self.draw_weights_)
         mean = np.einsum("d,cdj->j", weights, draws) / len(draws)
         variance = np.einsum("d,cdj->j", weights, (draws - mean) ** 2) / len(draws)
@@ -219,6 +220,10 @@ class DiagnosticsMixin:
         """Return a name for each column of a draw; estimators override this."""
         return [f"theta[{j}]" for j in range(self.samples_.shape[-1])]
 
+    def _theta_names(self):
+        """Return a name for each number of theta, which is what chains move."""
+        return self._parameter_names()
+
     def _choose_parameters(self, parameters):
         """Return names and columns of the parameters asked for by name."""
         names = list(self._parameter_names())
@@ -259,7 +264,8 @@ class DiagnosticsMixin:
                 "or a covariance matrix"
             )
         model = self._model
-        if n_parameters(model) > MAX_DENSE or not implements(add_hessian, model):
+        is_known = implements(add_hessian, model) or implements(hessian, model)
+        if n_parameters(model) > MAX_DENSE or not is_known:
             return False
 
         def covariance():
@@ -340,7 +346,7 @@ class DiagnosticsMixin:
         d = scores.shape[-1]
         some = np.linspace(0, d - 1, min(d, MAX_DENSE)).round().astype(int)
         covariance = self._whitening_covariance("auto")
-        every = self._thetas(self.samples_)[..., some]
+        every = self._thetas(self._draws)[..., some]
         checks = check_mixing(every, np.asarray(self.draw_weights_))
         checks += check_moments(
             self._thetas(draws)[..., some],
@@ -348,7 +354,7 @@ class DiagnosticsMixin:
             weights=weights,
             covariance=None if covariance is False else covariance,
         )
-        names = self._parameter_names()
+        names = self._theta_names()
         rows = [
             {
                 "value": check.value,
@@ -383,9 +389,9 @@ class DiagnosticsMixin:
             batch_size = CHECK_ROWS if large else None
         elif batch_size is not None:
             batch_size = min(batch_size, n_rows(model))
-        n_chains, n_draws, width = self.samples_.shape
+        n_chains, n_draws, width = self._draws.shape
         step = -(-n_chains * n_draws // max_draws)
-        draws = self.samples_[:, ::step]
+        draws = self._draws[:, ::step]
         if draws.shape[1] < MIN_DRAWS:
             raise ValueError(
                 f"check() needs {MIN_DRAWS} draws of each chain and has "

@@ -275,16 +275,21 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
     def _last_draws(self):
         """Return the last draw of each chain, if this fit is to start there."""
         if self.warm_start and "samples_" in vars(self):
-            return self.samples_[:, -1]
+            return self._draws[:, -1]
         return None
+
+    @property
+    def _draws(self):
+        """All that the chains recorded, (n_chains, n_draws, dim)."""
+        return self.samples_
 
     def _flat_draws(self):
         """Return all draws of all chains, (n_chains * n_draws, dim)."""
-        return self.samples_.reshape(-1, self.samples_.shape[-1])
+        return self._draws.reshape(-1, self._draws.shape[-1])
 
     def _flat_weights(self):
         """Return the weights of `_flat_draws` in averages; they sum to one."""
-        return np.tile(self.draw_weights_, len(self.samples_)) / len(self.samples_)
+        return np.tile(self.draw_weights_, len(self._draws)) / len(self._draws)
 
 
 def likelihood_weights(weights, temperature, n, factor=1.0):

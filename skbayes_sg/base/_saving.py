@@ -151,7 +151,7 @@ def save_draws(estimator, path):
         np.savez(
             file,
             allow_pickle=False,
-            samples=estimator.samples_,
+            samples=estimator._draws[..., : len(meta["parameter_names"])],
             weights=estimator.draw_weights_,
         )
         file.seek(0)

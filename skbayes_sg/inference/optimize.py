@@ -12,7 +12,7 @@ from skbayes_sg.inference.curvature import (
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.engine import run_chain
-from skbayes_sg.kernels.generic import for_kernels, implements
+from skbayes_sg.kernels.generic import for_kernels, implements, python_op
 from skbayes_sg.kernels.gradients import Minibatch
 from skbayes_sg.kernels.numerics.blas import one_blas_thread
 from skbayes_sg.kernels.optimizers import Adam
@@ -35,6 +35,7 @@ MIN_ROWS = 32  # of the thinned data per parameter
 MAX_SMALL = 64  # parameters up to which Hessians are cheap for all models
 
 
+@python_op
 def find_mode(model, start=None, *, n_iter=10_000, random_state=None):
     """Return a mode of the posterior, (n_parameters,), in the model's dtype.
 
@@ -42,6 +43,7 @@ def find_mode(model, start=None, *, n_iter=10_000, random_state=None):
     by L-BFGS, others by `n_iter` steps of Adam on minibatches. The default `start` is
     the mode of a subset of the rows if the posterior has one mode and many rows, and
     zero otherwise. If there are several modes, the result depends on `start`.
+    A model whose modes are no good start registers its own implementation.
     """
     model, d = for_kernels(model), n_parameters(model)
     if has_one_mode(model):

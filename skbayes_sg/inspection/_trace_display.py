@@ -65,7 +65,7 @@ class TraceDisplay:
         names, columns = estimator._choose_parameters(parameters)
         if parameters is None:
             names, columns = names[:4], columns[:4]
-        return cls(estimator.samples_[..., columns], names).plot(axes)
+        return cls(estimator._draws[..., columns], names).plot(axes)
 
     def plot(self, axes=None):
         """Draw a row of two panels for each parameter.

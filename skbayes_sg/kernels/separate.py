@@ -78,20 +78,23 @@ def call_address(typing_context, address, memory, args):
     kinds = [types.voidptr, *args]
 
     def codegen(context, builder, signature, values):
-        convention = context.call_conv
-        pointer = convention.get_function_type(types.none, kinds).as_pointer()
-        function = builder.inttoptr(values[0], pointer)
         byte = context.get_data_type(types.uint8)
         items = [_data_of(context, builder, memory, values[1], byte)]
         items += cgutils.unpack_tuple(builder, values[2], len(kinds) - 1)
-        status, _ = convention.call_function(
-            builder, function, types.none, kinds, items
-        )
-        with cgutils.if_unlikely(builder, status.is_error):
-            convention.return_status_propagate(builder, status)
-        return context.get_dummy_value()
+        return _call(context, builder, values[0], kinds, items)
 
     return types.void(address, memory, args), codegen
+
+
+def _call(context, builder, address, kinds, items):
+    """Emit the call of a function that returns nothing; its errors are passed on."""
+    convention = context.call_conv
+    pointer = convention.get_function_type(types.none, kinds).as_pointer()
+    function = builder.inttoptr(address, pointer)
+    status, _ = convention.call_function(builder, function, types.none, kinds, items)
+    with cgutils.if_unlikely(builder, status.is_error):
+        convention.return_status_propagate(builder, status)
+    return context.get_dummy_value()
 
 
 def without_refcounts(parts):
@@ -129,3 +132,29 @@ def _drop_owner(context, builder, kind, value):
             part = _drop_owner(context, builder, item, part)
             value = builder.insert_value(value, part, i)
     return value
+
+
+def call_by(address, args):
+    """Call the code at `address`, which returns nothing, with the tuple `args`."""
+    _call_from_python(address, args)
+
+
+@overload(call_by)
+def _(address, args):
+    return lambda address, args: _call_with(address, args)
+
+
+@intrinsic
+def _call_with(typing_context, address, args):
+    kinds = list(args)
+
+    def codegen(context, builder, signature, values):
+        items = cgutils.unpack_tuple(builder, values[1], len(kinds))
+        return _call(context, builder, values[0], kinds, items)
+
+    return types.void(address, args), codegen
+
+
+@entry_point
+def _call_from_python(address, args):
+    _call_with(address, args)

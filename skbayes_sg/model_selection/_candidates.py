@@ -120,7 +120,7 @@ def evaluate(
             result["fit_time"] = time.perf_counter() - start
             result["n_iter"] = last.n_iter_
             result["ksd"], result["ksd_floor"] = last.ksd(**ksd_params)
-        result["ess"] = smallest_ess(last.samples_)
+        result["ess"] = smallest_ess(last._draws)
         result["score_time"] = time.perf_counter() - start - result["fit_time"]
     except Exception as error:
         if isinstance(error_score, str):

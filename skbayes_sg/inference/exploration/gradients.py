@@ -11,6 +11,7 @@ from skbayes_sg.inference.exploration.unimodal import (
     gradient_noise,
 )
 from skbayes_sg.kernels.capabilities.anchors import anchored
+from skbayes_sg.kernels.capabilities.expansion import add_beyond_linear
 from skbayes_sg.kernels.capabilities.strata import leverages
 from skbayes_sg.kernels.generic import implements
 from skbayes_sg.kernels.gradients import GRADIENTS, Full, Minibatch
@@ -68,7 +69,9 @@ def gradient_of_data(model, request, region, typical):
     name = gradient
     if name == "auto":  # rows bend too much where the posterior is skewed
         name = "weighted-cv" if typical.is_skewed else "linear-cv"
-        if not implements(leverages, model):  # by which both of them weigh rows
+        if implements(add_beyond_linear, model) and not typical.is_skewed:
+            name = "taylor-cv"
+        elif not implements(leverages, model):  # by which both of them weigh rows
             name = "cv"
     few = min(n, MIN_ROWS)
     estimator = with_batch_size(GRADIENTS[name](), few if size == "auto" else size)

@@ -15,6 +15,7 @@ from skbayes_sg.kernels.gradients.minibatch import Minibatch
 from skbayes_sg.kernels.gradients.saga import SAGA
 from skbayes_sg.kernels.gradients.stratified import Stratified
 from skbayes_sg.kernels.gradients.svrg import SVRG
+from skbayes_sg.kernels.gradients.taylor_control_variate import TaylorControlVariate
 from skbayes_sg.kernels.gradients.weighted import Weighted
 from skbayes_sg.kernels.gradients.weighted_control_variate import (
     WeightedControlVariate,
@@ -37,6 +38,7 @@ GRADIENTS = {
     "weighted": Weighted,
     "weighted-cv": WeightedControlVariate,
     "linear-cv": LinearControlVariate,
+    "taylor-cv": TaylorControlVariate,
     "stratified": Stratified,
 }
 
@@ -61,7 +63,7 @@ for _kind in (*GRADIENTS.values(), Blocked, ChosenByModel, InTurn):
     if _kind is not Full:
         with_batch_size.register(_kind, _replace_batch_size)
         batch_size_of.register(_kind, operator.attrgetter("batch_size"))
-for _kind in (ControlVariate, Weighted, WeightedControlVariate):
+for _kind in (ControlVariate, TaylorControlVariate, Weighted, WeightedControlVariate):
     centered_at.register(_kind, _center)
     needs_mode.register(_kind, _lacks_mode)
 centered_at.register(LinearControlVariate, _center_linear)
@@ -86,6 +88,7 @@ __all__ = [
     "LinearControlVariate",
     "Minibatch",
     "Stratified",
+    "TaylorControlVariate",
     "Weighted",
     "WeightedControlVariate",
 ]

@@ -1,0 +1,87 @@
+"""Where to start in a posterior of which nothing is known, and which rows matter."""
+
+import numpy as np
+
+from skbayes_sg.inference.curvature import curvature_matrix, whitening
+from skbayes_sg.inference.optimize import adam, find_mode, lbfgs
+from skbayes_sg.kernels.capabilities.strata import leverages
+from skbayes_sg.kernels.generic import entry_point, for_kernels
+from skbayes_sg.kernels.models.autodiff import Autodiff
+from skbayes_sg.kernels.models.mean_field import MeanField
+from skbayes_sg.kernels.passes import log_posterior
+from skbayes_sg.kernels.protocol.model import add_gradient, init_work, n_rows
+
+MAX_REFINED = 256  # parameters up to which the Hessians of Newton's steps cost little
+N_DRAWS = 16
+FIRST_LOG_SD = -2.0
+
+
+@find_mode.register(Autodiff)
+def _(model, start=None, *, n_iter=10_000, random_state=0):
+    """Return a mode where most of the mass is, else the best Gaussian's center.
+
+    Log densities of hierarchical models have no largest value: where a scale goes to
+    zero they go to infinity, in a corner without mass. So a Gaussian with independent
+    coordinates comes first, and the mode that L-BFGS finds from its center is taken if
+    the mass around it, by Laplace's approximation, is no less than the Gaussian's.
+    """
+    model, d = for_kernels(model), model.d
+    start = np.zeros(d) if start is None else np.asarray(start, np.float64)
+    start = np.concatenate([start, np.full(d, FIRST_LOG_SD)])
+    found = adam(MeanField(model), start, n_iter, random_state=random_state)
+    center, sd = found[:d], np.exp(found[d:])
+    if d > MAX_REFINED:
+        return center
+    mass = _gaussian_mass(model, center, sd, random_state)
+    try:
+        with np.errstate(all="ignore"):
+            mode = lbfgs(model, center)
+            around_mode = _laplace_mass(model, mode)
+    except (ValueError, np.linalg.LinAlgError):  # it ran away
+        return center
+    return mode if around_mode >= mass - 1.0 else center
+
+
+def _laplace_mass(model, mode):
+    """Return the log mass around a mode, -inf where the Hessian is not that of one."""
+    values = np.linalg.eigvalsh(curvature_matrix(model, mode))
+    value = log_posterior(model, init_work(model), mode, np.empty(model.d))
+    if not np.isfinite(value) or values[0] <= 0.0:
+        return -np.inf
+    return value + 0.5 * np.sum(np.log(2 * np.pi / values))
+
+
+def _gaussian_mass(model, center, sd, seed):
+    """Return a lower bound of the log mass, that of a Gaussian."""
+    z = np.random.default_rng(seed).standard_normal((N_DRAWS, model.d))
+    work, g = init_work(model), np.empty(model.d)
+    values = [log_posterior(model, work, center + sd * each, g) for each in z]
+    entropy = np.sum(np.log(sd)) + 0.5 * model.d * (1 + np.log(2 * np.pi))
+    bound = np.mean(values) + entropy
+    return bound if np.isfinite(bound) else -np.inf
+
+
+@leverages.register(Autodiff)
+def _(model, mode):
+    model = for_kernels(model)
+    factor = whitening(curvature_matrix(model, np.asarray(mode)))
+    out = np.zeros(n_rows(model))
+    _write_sizes(model, init_work(model), np.array(mode), factor, out)
+    return out
+
+
+@entry_point
+def _write_sizes(model, work, theta, factor, out):
+    """Write the squared length of each row's gradient in posterior sds."""
+    g, idx = np.empty(theta.size), np.empty(1, np.int32)
+    for i in range(out.size):
+        g[:] = 0.0
+        idx[0] = i
+        add_gradient(model, work, theta, idx, 1.0, g)
+        total = 0.0
+        for k in range(theta.size):
+            part = 0.0
+            for j in range(theta.size):
+                part += factor[j, k] * g[j]
+            total += part * part
+        out[i] = total

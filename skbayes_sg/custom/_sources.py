@@ -1,0 +1,79 @@
+"""The source of wrappers: from rows and vectors of a chain to PyTensor's function.
+
+They are generated, because a gather of rows with literal widths is half as long again
+as fast as one with widths that are known at run time only.
+"""
+
+import math
+
+AHEAD = 8  # terms to prefetch
+OUTER, INNER = "\n" + 4 * " ", "\n" + 12 * " "  # between lines of source
+
+
+def rows_source(columns, n_vectors, has_total):
+    """Return the source of a function of rows.
+
+    `columns` has the numpy dtype and the shape of each column's rows; of `n_vectors`,
+    theta and the center, the graph takes the first ones.
+    """
+    widths = [math.prod(shape) for _, shape in columns]
+    views, copies, start = [], [], 1
+    for c, ((dtype, shape), width) in enumerate(zip(columns, widths, strict=True)):
+        views += [
+            f"words{c} = buffer[n * {start} : n * {start + width}]",
+            f"column{c} = words{c}.view(np.{dtype})"
+            + (f".reshape(({', '.join(['n', *map(str, shape)])},))" if shape else ""),
+        ]
+        copies += [
+            f"for j in range({width}):",
+            f"    words{c}[k * {width} + j] = words[first + {start} + j]",
+        ]
+        start += width
+    vectors = ["theta", "center"][:n_vectors]
+    arguments = [*vectors, "weights", *(f"column{c}" for c in range(len(columns)))]
+    result = ["total[0] += result[0].item()"] if has_total else []
+    result += [
+        f"g = result[{int(has_total)}].reshape(-1)",
+        "for j in range(g.size):",
+        "    out[j] += g[j]",
+    ]
+    views, copies, result = (
+        "\n    ".join(views),
+        INNER.join(copies),
+        "\n    ".join(result),
+    )
+    return f"""
+def wrapper(theta, center, rows, idx, each, scale, buffer, total, out):
+    n, width = idx.size * each, {start}
+    words = rows.reshape(-1)
+    values = words.view(np.float64)
+    weights = buffer[:n].view(np.float64)
+    {views}
+    for b in range(idx.size):
+        ahead = np.int64(idx[min(b + {AHEAD}, idx.size - 1)]) * each * width
+        for j in range(0, each * width, 8):
+            prefetch(words, ahead + j)
+        for r in range(each):
+            k = b * each + r
+            first = (np.int64(idx[b]) * each + r) * width
+            weights[k] = scale * values[first]
+            {copies}
+    result = jit_fn({", ".join(arguments)})
+    {result}
+"""
+
+
+PRIOR_SOURCE = """
+def wrapper(theta, total, out):
+    value, g = jit_fn(theta)
+    total[0] += value.item()
+    for j in range(g.size):
+        out[j] += g[j]
+"""
+RECORD_SOURCE = """
+def wrapper(theta, out):
+    result = jit_fn(theta)
+    x = result[0]
+    for j in range(x.size):
+        out[j] = x[j]
+"""

@@ -1,0 +1,250 @@
+import pickle
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+from scipy.sparse import csr_array
+from scipy.special import expit
+
+from skbayes_sg import Interval, Model, Positive, Real, Simplex, sample
+from skbayes_sg.custom import _programs
+from skbayes_sg.kernels.capabilities.expansion import init_expansion
+from skbayes_sg.kernels.capabilities.row_blocks import in_blocks
+from skbayes_sg.kernels.engine import estimate_gradient
+from skbayes_sg.kernels.generic import for_kernels
+from skbayes_sg.kernels.gradients import GRADIENTS, Minibatch
+from skbayes_sg.kernels.likelihoods import Bernoulli
+from skbayes_sg.kernels.models import GLM
+from skbayes_sg.kernels.passes import (
+    hessian,
+    hessian_product,
+    log_posterior,
+    prior_gradient,
+    row_gradient,
+)
+from skbayes_sg.kernels.protocol.gradient import init_memory, prepare
+from skbayes_sg.kernels.protocol.model import init_work
+from skbayes_sg.kernels.samplers import SGLD
+from tests.custom.models import COLUMNS, CONJUGATE, LOGISTIC, SPACES
+
+X, Y = COLUMNS["X"], (COLUMNS["y"] > 1).astype(float)
+
+
+@pytest.fixture(scope="module")
+def logistic():
+    return for_kernels(LOGISTIC.bind(X=X, y=Y))
+
+
+@pytest.fixture(scope="module")
+def conjugate():
+    return for_kernels(CONJUGATE.bind(**COLUMNS))
+
+
+def finite_differences(value, theta, width=1e-5):
+    eye = width * np.eye(theta.size)
+    return np.array([value(theta + e) - value(theta - e) for e in eye]) / (2 * width)
+
+
+@pytest.mark.parametrize("which", ["logistic", "conjugate"])
+def test_gradient_is_that_of_the_value(which, request):
+    model = request.getfixturevalue(which)
+    work, g = init_work(model), np.zeros(model.d)
+    theta = 0.3 * np.random.default_rng(1).standard_normal(model.d)
+    expected = finite_differences(lambda t: log_posterior(model, work, t, g), theta)
+    log_posterior(model, work, theta, g)
+    assert np.allclose(g, expected, rtol=1e-6, atol=1e-3)
+
+
+def test_spaces_have_their_jacobians():
+    model = for_kernels(SPACES.bind(y=np.zeros(4)))
+    work, theta = init_work(model), np.array([0.3, -0.2, 0.4, 0.1])
+    p = -1 + 3 * expit(0.3)
+    cut = np.cumsum([-0.2, np.exp(0.4), np.exp(0.1)])
+    value = -2 * (p + cut[1]) ** 2 - 0.5 * (cut**2).sum()
+    value += np.log(3 * expit(0.3) * expit(-0.3)) + 0.4 + 0.1
+    assert np.isclose(log_posterior(model, work, theta, np.zeros(4)), value)
+    draw = sample(model, SGLD(), Minibatch(4), step_size=1e-12, n_draws=1, start=theta)
+    assert np.allclose(SPACES.unpack(draw)["cut"], cut, atol=1e-4)
+
+
+@pytest.mark.parametrize("eta", [-800.0, -40.0, 40.0, 800.0])
+def test_gradients_are_finite_at_extreme_arguments(logistic, eta):
+    work, g = init_work(logistic), np.zeros(2)
+    row_gradient(logistic, work, np.array([eta, 0.0]), g)
+    expected = X.T @ (Y - expit(eta * X[:, 0]))
+    assert np.allclose(g, expected, rtol=1e-9)
+
+
+def test_hessian(logistic):
+    theta, out = np.array([0.5, -0.2]), np.zeros((2, 2))
+    hessian(logistic, init_work(logistic), theta, out)
+    p = expit(X @ theta)
+    assert np.allclose(out, (X.T * (p * (1 - p))) @ X)
+
+
+def test_same_draws_as_the_model_of_the_package(logistic):
+    glm = GLM(
+        likelihood=Bernoulli(),
+        rows=X,
+        y=Y,
+        weights=np.empty(0),
+        prior_precision=np.ones(2),
+        intercept=False,
+        n_outputs=1,
+    )
+    options = dict(step_size=1e-5, n_draws=50, random_state=0)
+    # So few rows that neither model makes blocks of them.
+    ours = sample(logistic, SGLD(), Minibatch(50), **options)
+    theirs = sample(glm, SGLD(), Minibatch(50), **options)
+    assert np.allclose(ours, theirs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [n for n in GRADIENTS if n != "stratified"])
+def test_estimates_are_unbiased(conjugate, name):
+    theta = np.array([1.0, -2.0, np.log(1.5), -0.9, -0.5])
+    exact = np.zeros(5)
+    log_posterior(conjugate, init_work(conjugate), theta, exact)
+    kind = GRADIENTS[name]
+    options = {} if name == "full" else {"batch_size": 300}
+    if "mode" in kind._fields:
+        options["mode"] = theta + 0.02
+    gradient = for_kernels(prepare(kind(**options), conjugate))
+    rng = np.random.default_rng(0)
+    memory = init_memory(gradient, conjugate, theta, rng)
+    thetas = np.tile(theta, (400, 1))
+    out = np.empty_like(thetas)
+    estimate_gradient(
+        gradient, memory, conjugate, init_work(conjugate), thetas, rng, out
+    )
+    error = out.std(axis=0) / np.sqrt(len(out)) + 1e-6 * np.abs(exact) + 1e-3
+    assert np.all(np.abs(out.mean(axis=0) - exact) < 4.5 * error)
+
+
+def test_taylor_has_far_less_variance_than_differences(conjugate):
+    mode = np.array([1.0, -2.0, np.log(1.5), -0.9, -0.5])
+    spread = []
+    for name in ("cv", "taylor-cv"):
+        gradient = for_kernels(prepare(GRADIENTS[name](300, mode), conjugate))
+        rng = np.random.default_rng(0)
+        memory = init_memory(gradient, conjugate, mode, rng)
+        thetas = np.tile(mode + 0.02, (200, 1))
+        out = np.empty_like(thetas)
+        work = init_work(conjugate)
+        estimate_gradient(gradient, memory, conjugate, work, thetas, rng, out)
+        spread.append(out[:, 3:].var(axis=0).sum())
+    assert spread[1] < 1e-2 * spread[0] + 1e-12
+
+
+def test_expansion_is_compiled(conjugate):
+    assert init_expansion(conjugate, np.zeros(5)).address != 0
+
+
+def test_prior_has_its_whole_hessian(conjugate):
+    theta = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
+    work = init_work(conjugate)
+    column = hessian_product(prior_gradient, conjugate, work, theta, np.eye(5)[3])
+    assert abs(column[4]) > 1e-3  # of the simplex
+
+
+def test_a_model_travels_with_its_program(conjugate):
+    data = pickle.dumps(conjugate)
+    kept = _programs.PROGRAMS.pop(conjugate.program.tobytes())
+    try:
+        again = pickle.loads(data)
+        assert _programs.program_of(again).d == 5
+    finally:
+        _programs.PROGRAMS[conjugate.program.tobytes()] = kept
+
+
+def test_blocks_hold_every_row_once(logistic):
+    part = logistic._replace(rows=logistic.rows[:2999])
+    blocks = for_kernels(in_blocks(part, np.arange(2999)))
+    assert blocks.each == 8
+    ours, theirs = np.zeros(2), X[:2999].T @ (Y[:2999] - 0.5)
+    row_gradient(blocks, init_work(blocks), np.zeros(2), ours)
+    assert np.allclose(ours, theirs)
+
+
+GOOD = {"y": np.arange(6.0), "g": np.arange(6) % 2}
+
+
+def rows(b, y, g):
+    return -0.5 * (y - b[g]) ** 2
+
+
+def summed(b, y, g):
+    return rows(b, y, g).sum()
+
+
+def centered(b, y, g):
+    return rows(b, y - y.mean(), g)
+
+
+def in_numpy(b, y, g):
+    return np.where(y > b[g], y, 0.0)
+
+
+def anything(*args):
+    return args[0]
+
+
+def prior(b):
+    return -0.5 * (b**2).sum()
+
+
+def negative(b):
+    return pt.log(b - 9).sum()
+
+
+def not_summed(b):
+    return -(b**2)
+
+
+def of_data(y):
+    return y
+
+
+TWO = Real(2)
+
+
+def bind(likelihood=rows, prior=prior, b=TWO, **columns):
+    given = {k: v for k, v in (GOOD | columns).items() if v is not None}
+    return Model(likelihood, prior, b=b).bind(**given)
+
+
+@pytest.mark.parametrize(
+    ("error", "match", "options"),
+    [
+        (TypeError, "pt.where", {"likelihood": in_numpy}),
+        (ValueError, "one number per row", {"likelihood": summed}),
+        (ValueError, "depend on one another", {"likelihood": centered}),
+        (ValueError, "args", {"likelihood": anything}),
+        (ValueError, "out of range", {"g": np.arange(6)}),
+        (ValueError, "same number of rows", {"g": [0, 1]}),
+        (ValueError, "lacks the column 'g'", {"g": None}),
+        (ValueError, "no column 'x'", {"x": [0]}),
+        (TypeError, "return_inverse", {"g": list("ababab")}),
+        (TypeError, "toarray", {"y": csr_array((6, 2))}),
+        (ValueError, "NaN or infinity", {"y": [np.nan] * 6}),
+        (ValueError, "log_prior is NaN", {"prior": negative}),
+        (ValueError, "add up its terms", {"prior": not_summed}),
+        (ValueError, "is no parameter", {"prior": of_data}),
+        (TypeError, "is no space", {"b": 3}),
+    ],
+)
+def test_errors_name_the_remedy(error, match, options):
+    with pytest.raises(error, match=match):
+        bind(**options)
+
+
+@pytest.mark.parametrize(
+    ("match", "make"),
+    [
+        ("high", lambda: Interval(1, 0)),
+        ("shape", lambda: Simplex(1)),
+        ("one name per axis", lambda: Positive(2, dims=("a", "b"))),
+    ],
+)
+def test_errors_of_spaces(match, make):
+    with pytest.raises(ValueError, match=match):
+        make()

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+pm = pytest.importorskip("pymc")
+
+from skbayes_sg import from_pymc  # noqa: E402
+from skbayes_sg.custom._graphs import python_function  # noqa: E402
+from skbayes_sg.custom._pymc import _shapes  # noqa: E402
+from tests.custom import zoo  # noqa: E402
+
+
+@pytest.mark.parametrize("write", zoo.ACCEPTED, ids=lambda f: f.__name__)
+def test_log_density_is_that_of_pymc(write):
+    pm_model = zoo.built(write)
+    model = from_pymc(pm_model)
+    program, columns = model._ready, model._columns
+    inputs = [program.theta, *program.columns.values()]
+    density = python_function(inputs, [program.log_likelihood, program.log_prior])
+    values = [pm_model.rvs_to_values[rv] for rv in pm_model.free_RVs]
+    theirs = python_function(values, pm_model.logp())
+    shapes = _shapes(pm_model, values)
+    rng = np.random.default_rng(3)
+    for theta in 0.3 * rng.standard_normal((3, program.d)):
+        parts, first = [], 0
+        for shape in shapes:
+            size = int(np.prod(shape, dtype=int))
+            parts.append(theta[first : first + size].reshape(shape))
+            first += size
+        rows, prior = density(theta, *columns.values())
+        assert rows.shape == (zoo.N,)
+        assert np.isclose(rows.sum() + prior, theirs(*parts), rtol=1e-9)
+
+
+@pytest.mark.parametrize("write", zoo.REFUSED, ids=lambda f: f.__name__)
+def test_what_has_no_rows_is_refused(write):
+    with pytest.raises(ValueError, match="cannot be taken apart"):
+        from_pymc(zoo.built(write))
+
+
+def test_names_dims_and_coords_are_kept_but_not_of_rows():
+    model = from_pymc(zoo.built(zoo.dims_and_data))
+    assert list(model.parameters) == ["beta"]
+    assert model.parameters["beta"].dims == ("feature",)
+    assert model.coords["feature"] == ["a", "b", "c"]
+
+
+def test_data_are_those_of_the_model():
+    model = from_pymc(zoo.built(zoo.linear))
+    with pytest.raises(ValueError, match="brings its own data"):
+        model.bind(X=zoo.X)
