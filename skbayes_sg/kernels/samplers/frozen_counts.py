@@ -11,7 +11,8 @@ the counts are exact. This is SG-RLD that needs no absolute values.
 
 The sum S has its prior's law, Gamma(sum(a), c0), so that c is of the order of sum(n):
 steps are to be that much smaller than those of `SCIR`, and shapes that sum to much less
-than 0.1 leave the range of numbers; `ConstantMassCIR` knows neither limit.
+than 0.1 leave the range of numbers; `ConstantMassCIR` knows neither limit. As S wanders
+c does, so that noisy counts inflate variances by more than they do at a constant rate.
 """
 
 import math
