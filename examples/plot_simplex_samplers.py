@@ -211,9 +211,10 @@ plt.show()
 
 # %%
 # - **SG-RLD** takes absolute values where a step leads below zero. Draws pile up at the
-#   size of a step, and empty parts are several times too large however small it is.
-# - **Projected Langevin** has its empty parts on the wall itself, or at the size of its
-#   noise.
+#   size of a step, so that empty parts are too large. Where the step is very small, a
+#   chain of this length hardly moves from its start, which is at the truth here.
+# - **Projected Langevin** has its empty parts on the wall itself, wherever that is.
 # - **Mirrored Langevin** has the right density, but log ratios of empty parts have an
 #   exponential tail of rate 0.1, and a chain takes very long to go through it.
-# - **Frozen CIR**, **SCIR** and **constant mass** have the posterior's law.
+# - **Frozen CIR**, **SCIR** and **constant mass** have the posterior's law, frozen CIR
+#   where its steps are large enough to move.
