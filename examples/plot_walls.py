@@ -36,10 +36,11 @@ truth = np.average(square, weights=weight)
 # %%
 # Errors over step sizes
 # ----------------------
-# The projection errs in proportion to the root of the step size, reflection in
-# proportion to the step size itself, and a second-order scheme much less. The proximal
-# form needs steps of the order of its smoothing, here as large as the step itself, and
-# its draws are recorded projected, so that its error falls with the root as well.
+# The projection errs about in proportion to the root of the step size, reflection in
+# proportion to the step size. It turns a chain at the plane that touches the disk, so
+# that at this curved wall a second-order scheme is no better than SGLD; at flat walls
+# it is. The proximal form needs steps of the order of its smoothing, here as large as
+# the step, and its draws are recorded projected: its error falls with the root, too.
 
 STEPS = [0.32, 0.16, 0.08, 0.04, 0.02]
 
