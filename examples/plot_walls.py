@@ -70,6 +70,8 @@ scatter = 2 * np.sqrt(np.average((square - truth) ** 2, weights=weight) / 20_000
 ax.axhline(scatter / truth, color="gray", label="2 Monte Carlo errors")
 ax.set(xlabel="step size h", ylabel="relative error of E |x|²")
 ax.set(xscale="log", yscale="log")
+ax.set_xticks(STEPS, STEPS)
+ax.minorticks_off()
 ax.legend(fontsize="small")
 
 # %%
