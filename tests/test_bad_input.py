@@ -186,6 +186,7 @@ def test_every_estimator_has_forty_cases():
     assert public - here == {
         "SGBPMFRecommender",
         "SGMCMCLatentDirichletAllocation",
+        "SGMCMCMixedMembershipBlockmodel",
         "SGMCMCModel",
     }
 

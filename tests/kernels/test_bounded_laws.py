@@ -97,7 +97,7 @@ def test_reflected_at_flat_and_curved_walls(name):
 
 def test_forgotten_walls_are_rejected():
     for name in INSIDE:
-        draws = np.random.default_rng(0).normal(MEAN, size=(20_000, 2))
+        draws = np.random.default_rng(0).normal(MEAN, size=(60_000, 2))
         with pytest.raises(AssertionError, match="^assert"):
             check_truncated(draws, expected_moments(name), 0.01)
 

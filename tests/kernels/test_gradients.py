@@ -494,8 +494,8 @@ def test_classes_are_strata_of_a_classifier(uncompiled):
         ("weighted", {"weights": np.zeros(N)}, "not all zero"),
         ("weighted", {"weights": np.full(N, np.nan)}, "finite"),
         ("weighted", {"weights": np.full(N, np.inf)}, "finite"),
-        ("weighted", {"weights": None}, "GaussianMean cannot tell .* give weights"),
-        ("weighted-cv", {"weights": None}, "GaussianMean cannot tell .* give weights"),
+        ("weighted", {"weights": None}, "GaussianMean needs .* give weights"),
+        ("weighted-cv", {"weights": None}, "GaussianMean needs .* give weights"),
         ("stratified", {"strata": None}, "GaussianMean has no classes; give strata"),
     ],
 )
