@@ -113,6 +113,7 @@ def adam(model, start, n_iter, step_size=0.01, batch_size=500, random_state=None
     state = init_state(Adam(), np.asarray(start, dtype), rng)
     schedule = Polynomial(step_size, 1.0, n_iter / 10)
     none = np.empty((0, 0), dtype)
-    target = seen_by(Adam(), target, rng, none)
-    run_chain(Adam(), state, target, schedule, rng, 0, n_iter, n_iter, 1, 1, 0, none)
+    # It has addresses of the target's arrays, which must stay alive.
+    seen = seen_by(Adam(), target, rng, none)
+    run_chain(Adam(), state, seen, schedule, rng, 0, n_iter, n_iter, 1, 1, 0, none)
     return state.position
