@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, gamma
 
+from skbayes_sg import SGLDLogisticRegression
 from skbayes_sg.inference.curvature import whitening
 from skbayes_sg.inference.exploration.pilot import (
     SKEWED,
@@ -131,3 +132,10 @@ def test_rare_value_of_a_heavy_tail():
         assert abs(np.median(np.log(found)) / np.log(exact) - 1) < 0.15
         assert min(found) > 0.3 * exact
     assert rare_value([1.0, 3.0, 2.0]) == 3.0
+
+
+def test_many_equal_eigenvalues():
+    """One label is left: only the intercept's direction is not that of the prior."""
+    X, y = np.random.RandomState(0).uniform(size=(10, 10)), np.arange(10) % 2
+    estimator = SGLDLogisticRegression(n_draws=50, n_chains=2, random_state=0)
+    assert np.isfinite(estimator.fit(X, y, sample_weight=y).samples_).all()
