@@ -8,14 +8,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.cluster._graphs import check_links, check_pairs
 from skbayes_sg.inference.graphs import GraphDraws, link_moments
-from skbayes_sg.inference.mixing import MIN_DRAWS, r_hat
-from skbayes_sg.inference.monitoring import monitored
+from skbayes_sg.inference.mixing import r_hat
+from skbayes_sg.inference.monitoring import MAX_RHAT, MIN_DRAWS, monitored
 from skbayes_sg.inference.new_nodes import new_memberships
 from skbayes_sg.utils._extras import extra
 from skbayes_sg.utils._warnings import warn_user
 
 MIN_AFFINITY = 0.8  # of communities that are the same in all chains
-MAX_RHAT = 1.2
 
 
 class LinkAnswersMixin:
@@ -156,8 +155,8 @@ class LinkAnswersMixin:
 
         Labels mean nothing, so that chains are compared by what does not depend on
         them: how much linked nodes have in common, and the background rate. The largest
-        R-hat is in ``attrs["rhat"]`` of the table, NaN for fewer than eight draws of
-        each chain or without the data of the fit. Warns where the chains disagree;
+        R-hat is in ``attrs["rhat"]`` of the table, NaN for fewer than 100 draws of each
+        chain or without the data of the fit. Warns where the chains disagree;
         predictions average over all of them.
 
         Returns

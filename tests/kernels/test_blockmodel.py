@@ -12,8 +12,9 @@ from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import ChosenByModel, InTurn
 from skbayes_sg.kernels.models import Blockmodel, PairBlockmodel
 from skbayes_sg.kernels.models.blockmodel import set_rates
-from skbayes_sg.kernels.models.blockmodel_chances import mean_ratio
+from skbayes_sg.kernels.models.blockmodel_chances import link_probability, mean_ratio
 from skbayes_sg.kernels.models.blockmodel_events import contains, draw_events
+from skbayes_sg.kernels.models.blockmodel_rates import _drawn_rate
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
     add_prior_gradient,
@@ -92,6 +93,42 @@ def test_events_have_their_intensities():
     assert counts[expected == 0].sum() == 0
     z = (counts - expected)[expected > 0] / np.sqrt(expected[expected > 0])
     assert np.abs(z).max() < 4
+
+
+def test_rates_have_their_conditional_law():
+    """2,000 slices from far away, against quadrature with all pairs of the events."""
+    model = for_kernels(blockmodel())
+    work, rng = init_work(model), np.random.default_rng(0)
+    work.pi[:] = rng.dirichlet([1.0, 1.0], N)
+    theta = np.array([3.0, 2.0, 0.0, 0.0])
+    set_rates(model, work, theta)
+    while work.n_events[0] < 2:
+        draw_events(model, work, rng)
+    ends = work.other[: 2 * work.n_events[0]].reshape(-1, 2)
+
+    def log_law(logit):
+        set_rates(model, work, np.array([logit, *theta[1:]]))
+        value = 5 * np.log(work.rate[0]) - 7 * work.loss[0]
+        for a, b in ends:
+            d = mean_ratio(work.pi[a], work.pi[b], work.rate, work.loss)
+            value += np.log(d)
+        return value
+
+    grid = np.linspace(-6, 6, 600)
+    density = np.exp([log_law(x) for x in grid])
+    mean = np.average(grid, weights=density)
+    sd = np.sqrt(np.average((grid - mean) ** 2, weights=density))
+    set_rates(model, work, theta)
+    for e, (a, b) in enumerate(ends):
+        work.chance[e] = link_probability(work.pi[a], work.pi[b], work.rate)
+        work.geometric[e] = link_probability(work.pi[a], work.pi[b], work.loss)
+    logit, draws = theta[0], []
+    for _ in range(2000):
+        logit = _drawn_rate(work, 0, logit, 5.0, 7.0, rng)
+        draws.append(logit)
+    assert abs(np.mean(draws) - mean) < 0.1 * sd
+    np.testing.assert_allclose(np.std(draws), sd, rtol=0.06)
+    np.testing.assert_allclose(work.rate[0], 1 / (1 + np.exp(-logit)))
 
 
 def test_lists_are_searched_between_their_ends():

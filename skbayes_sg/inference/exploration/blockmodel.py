@@ -25,7 +25,7 @@ WORK = 2e7  # links times communities of an iteration: some tens of milliseconds
 BATCHES, LEAST_BATCH = 20, 100  # of pairs, in terms of links
 STEP_SIZE = 0.01
 PAIR_BURN_IN, PAIR_THIN = 5000, 50  # iterations
-LINK_RATE, BACKGROUND = 0.1, 1e-5  # at the start
+LINK_RATE, BACKGROUND = 0.3, 0.25  # at the start; the latter in terms of all links
 MONITORED_PAIRS = 40
 
 
@@ -34,7 +34,8 @@ def _(model, request):
     n, k = n_rows(model), model.alpha.size
     share = WORK / (k * (n + model.indices.size))
     if request.start is None:
-        rates = np.append(np.full(k, LINK_RATE), BACKGROUND)
+        density = model.indices.size / (n * max(1.0, n - 1.0))
+        rates = np.append(np.full(k, LINK_RATE), max(BACKGROUND * density, 1e-12))
         if not model.learns_background:
             rates[k] = model.background_prior[0]
         first = np.append(np.log(rates) - np.log1p(-rates), 0.0)
