@@ -93,9 +93,9 @@ def main():
     settings |= {"n_chains": arguments.chains, "random_state": 0, "batch_size": n}
     make = SGMCMCLatentDirichletAllocation
     make(K, burn_in=1, thin=1, **settings | {"batch_size": "auto"}).fit(X[:200])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # a maximum so far
     for sweeps in arguments.sweeps:
         model = make(K, burn_in=sweeps - 2, thin=1, **settings)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         began = time.process_time()
         model.fit(X)
         used = time.process_time() - began

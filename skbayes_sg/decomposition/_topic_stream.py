@@ -47,8 +47,9 @@ class TopicStreamMixin(StreamingMixin):
         all calls, at most `n_draws`. Priors to be learned keep the values of the last
         `fit`, or ``1 / n_components``.
 
-        The uncertainty of the topics of earlier tokens is lost, so intervals are less
-        reliable than those of `fit`.
+        Use it for predictions. Its intervals and standard deviations are not
+        calibrated, because the uncertainty of the topics of earlier tokens is lost and
+        topics are seldom revised: see the user guide, and use `fit` for intervals.
 
         Parameters
         ----------
