@@ -2,6 +2,7 @@
 
 Documents are generated, written to disk, and fitted memory-mapped. The perplexity of
 new documents is compared with that of the topics which have generated them.
+The peak includes pages of the mapped documents, which the system may drop at any time.
 
     python benchmarks/bench_topics_large.py FOLDER [--documents 1000000] [--length 100]
 """
