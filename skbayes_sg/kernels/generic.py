@@ -32,6 +32,9 @@ OPTIONS = {
     "fastmath": {"reassoc", "contract", "arcp", "nsz"},
 }
 
+# What only compiled code calls needs no way in for Python and C, which numba would build.
+INNER = OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 _OPERATIONS = []
 COMPILED = []  # the dispatchers of all entry points used so far
 
@@ -50,7 +53,7 @@ def kernel_op(contract):
     _OPERATIONS.append(op)
 
     # strict=False: the arguments' names may differ between implementations.
-    @overload(op, strict=False, jit_options=OPTIONS)
+    @overload(op, strict=False, jit_options=INNER)
     def _(*args):
         return op.dispatch(_python_class(args[0]))
 
@@ -62,7 +65,7 @@ def python_op(contract):
     return functools.singledispatch(contract)
 
 
-helper = register_jitable(**OPTIONS)  # a plain function that kernels may call
+helper = register_jitable(**INNER)  # a plain function that kernels may call
 
 
 def _component_classes(values):
