@@ -4,7 +4,7 @@ try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:
 
-    class CallbackSupportMixin:
+    class CallbackSupportMixin:  # type: ignore[no-redef]
         """Empty replacement for versions of scikit-learn without callbacks."""
 
     def with_callbacks(method):

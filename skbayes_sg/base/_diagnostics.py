@@ -1,5 +1,8 @@
 """Diagnostics that tell whether the draws of a fitted estimator can be trusted."""
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
@@ -31,6 +34,10 @@ from skbayes_sg.utils._validation import (
 )
 from skbayes_sg.utils._warnings import warn_user
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+
 MAX_RHAT = 1.05
 MIN_ESS = 100.0
 MAX_ESS_PARAMETERS = 100  # parameters whose ESS a search computes, evenly spread
@@ -43,12 +50,12 @@ class DiagnosticsMixin:
     def ksd(
         self,
         *,
-        max_draws=1000,
-        standardize="auto",
-        batch_size=None,
-        n_jobs=None,
-        **options,
-    ):
+        max_draws: int | None = 1000,
+        standardize: bool | str = "auto",
+        batch_size: int | None = None,
+        n_jobs: int | None = None,
+        **options: Any,
+    ) -> float | tuple[float, ...]:
         """Kernel Stein discrepancy between the draws and the posterior.
 
         Unlike R-hat and the effective sample size, it detects the bias caused by a step
@@ -116,7 +123,9 @@ class DiagnosticsMixin:
             thetas, scores, standardize=standardize, n_jobs=n_jobs, **options
         )
 
-    def summary(self, *, prob=0.94, parameters=None):
+    def summary(
+        self, *, prob: float = 0.94, parameters: Iterable[str] | None = None
+    ) -> "pd.DataFrame":
         """Table of posterior summaries and convergence diagnostics.
 
         Warns if the chains disagree or the effective sample size is small. R-hat and
@@ -183,7 +192,7 @@ class DiagnosticsMixin:
         warn_of_convergence(names, ess, rhat)
         return table
 
-    def to_arviz(self):
+    def to_arviz(self) -> Any:
         """Return the draws in the format of ArviZ.
 
         Returns
@@ -274,7 +283,13 @@ class DiagnosticsMixin:
 
         return computed_once("covariance", covariance)
 
-    def check(self, *, max_draws=4000, batch_size="auto", n_jobs=None):
+    def check(
+        self,
+        *,
+        max_draws: int | None = 4000,
+        batch_size: int | str | None = "auto",
+        n_jobs: int | None = None,
+    ) -> "pd.DataFrame":
         """Table of checks of the draws, each with a verdict.
 
         The checks tell whether the chains agree, whether the effective sample size is

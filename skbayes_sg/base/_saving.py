@@ -8,7 +8,8 @@ import os
 import uuid
 import warnings
 import zipfile
-from typing import NamedTuple
+from os import PathLike
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -94,7 +95,7 @@ class SavedDraws(NamedTuple):
     format: int
 
 
-def save_draws(estimator, path):
+def save_draws(estimator: Any, path: str | PathLike) -> None:
     """Write the draws of a fitted estimator to a file that NumPy can read.
 
     The file is a ``.npz`` archive of the arrays ``samples`` and ``weights``, which
@@ -159,7 +160,7 @@ def save_draws(estimator, path):
             archive.writestr(META, json.dumps(meta, indent=1, allow_nan=False))
 
 
-def load_draws(path):
+def load_draws(path: str | PathLike) -> Any:
     """Read a file that `save_draws` wrote, without unpickling anything.
 
     Parameters

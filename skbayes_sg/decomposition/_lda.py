@@ -1,6 +1,9 @@
 """Bayesian topic models: latent Dirichlet allocation."""
 
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from skbayes_sg.base._callbacks import with_callbacks
@@ -17,10 +20,11 @@ from skbayes_sg.inference.topics import (
 from skbayes_sg.kernels.models.lda import LDA, list_offsets
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
 from skbayes_sg.kernels.samplers import SCIR, ConstantMassCIR, ExpandedMean, Gibbs
+from skbayes_sg.utils._typing import MatrixLike
 from skbayes_sg.utils._validation import all_or_nothing, check_integer
 
 
-class SGMCMCLatentDirichletAllocation(
+class SGMCMCLatentDirichletAllocation(  # type: ignore[misc]  (answers of its own)
     TopicAnswersMixin,
     TopicStreamMixin,
     ClassNamePrefixFeaturesOutMixin,
@@ -178,7 +182,7 @@ default=None
         return tags
 
     @with_callbacks
-    def fit(self, X, y=None):
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> Self:
         """Draw from the posterior of the topics.
 
         Parameters
@@ -206,7 +210,7 @@ default=None
             self.n_samples_seen_ = X.shape[0]
         return self._finished(fit)
 
-    def memory_needed(self, X):
+    def memory_needed(self, X: MatrixLike):
         """Estimate the memory of `fit` in addition to X, which may be memory-mapped.
 
         Parameters

@@ -2,9 +2,12 @@
 
 import math
 import numbers
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import (
@@ -31,6 +34,7 @@ from skbayes_sg.kernels.models import (
 )
 from skbayes_sg.kernels.samplers import LazyLangevin
 from skbayes_sg.utils._labels import encode, feature_table, label_columns
+from skbayes_sg.utils._typing import MatrixLike
 from skbayes_sg.utils._validation import (
     all_or_nothing,
     check_bool,
@@ -41,6 +45,10 @@ from skbayes_sg.utils._validation import (
     check_precision,
     check_sample_weight,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 OUTER_SHARE = 0.01  # of the ratings on each side, whose distances may mean nothing
 FAR_OUT = 10.0  # sds from the others, of a rating that an error names
@@ -205,7 +213,9 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Draw from the posterior of the factors.
 
         Parameters
@@ -253,7 +263,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
                 raise DivergenceError(f"{error}{_far_out(y)}") from error
         return self._finished(fit)
 
-    def fit_matrix(self, R):
+    def fit_matrix(self, R: MatrixLike) -> Self:
         """Draw from the posterior of the factors, given a sparse matrix of ratings.
 
         Parameters
@@ -275,7 +285,9 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         R = sp.coo_array(R)
         return self.fit(np.stack([R.row, R.col], axis=1), R.data)
 
-    def summary(self, *, prob=0.94, parameters=None):
+    def summary(
+        self, *, prob: float = 0.94, parameters: Iterable[str] | None = None
+    ) -> "pd.DataFrame":
         """Table of the posterior and of how well the chains explored it.
 
         Factors turn from draw to draw, and another way in every chain, so that their

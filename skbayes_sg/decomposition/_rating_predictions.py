@@ -2,6 +2,7 @@
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,6 +14,7 @@ from skbayes_sg.inference.rating_predictions import (
     similarities,
 )
 from skbayes_sg.utils._labels import label_list, lookup
+from skbayes_sg.utils._typing import MatrixLike, Predictions
 from skbayes_sg.utils._validation import check_bool, check_integer, check_number
 
 PAIRS_AT_ONCE = 2**16  # pairs whose predictions are held in memory together
@@ -26,7 +28,7 @@ class RatingPredictionMixin:
     `rating_range_`, and checks X in `_label_columns`.
     """
 
-    def predict(self, X, return_std=False):
+    def predict(self, X: MatrixLike, return_std: bool = False) -> Predictions:
         """Return the mean rating of each pair.
 
         Parameters
@@ -47,7 +49,7 @@ class RatingPredictionMixin:
         mean = np.clip(mean, *self.rating_range_)
         return (mean, std) if return_std else mean
 
-    def predict_interval(self, X, level=0.9):
+    def predict_interval(self, X: MatrixLike, level: float = 0.9) -> np.ndarray:
         """Return an interval for the rating of each pair.
 
         Parameters
@@ -70,7 +72,7 @@ class RatingPredictionMixin:
         interval = np.stack([mean - half, mean + half], axis=1)
         return np.clip(interval, *self.rating_range_)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return the probability of each rating level.
 
         The predictive Gaussian is integrated between the mid-points of the levels.
@@ -90,7 +92,13 @@ class RatingPredictionMixin:
         below = ndtr((middle - mean[:, None]) / std[:, None])
         return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
-    def recommend(self, users, n=10, filter_seen=True, return_std=False):
+    def recommend(
+        self,
+        users: ArrayLike,
+        n: int = 10,
+        filter_seen: bool = True,
+        return_std: bool = False,
+    ) -> tuple[np.ndarray, ...]:
         """Return the items with the highest mean rating, best first.
 
         Parameters
@@ -130,7 +138,7 @@ class RatingPredictionMixin:
         out = (self.items_[best], scores, stds)[: 3 if return_std else 2]
         return tuple(part[0] for part in out) if single else out
 
-    def similar_items(self, items, n=10):
+    def similar_items(self, items: ArrayLike, n: int = 10) -> tuple[np.ndarray, ...]:
         """Return the items with factors of similar direction, most similar first.
 
         Parameters

@@ -1,8 +1,10 @@
 """Results of fitted topic models: weights of documents, perplexity, words, tables."""
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import betainc
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
@@ -19,8 +21,13 @@ from skbayes_sg.inference.topics import (
     word_probabilities,
 )
 from skbayes_sg.utils._extras import extra
+from skbayes_sg.utils._typing import MatrixLike, Predictions
 from skbayes_sg.utils._validation import check_integer, check_option
 from skbayes_sg.utils._warnings import warn_user
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 MIN_AFFINITY = 0.8  # of topics that are considered the same in all chains
 MAX_RHAT = 1.1
@@ -30,7 +37,7 @@ BISECTIONS = 50  # to compute a quantile
 class TopicAnswersMixin:
     """Transforms, scores and tables of topic models with draws of pseudo-counts."""
 
-    def transform(self, X, return_std=False):
+    def transform(self, X: MatrixLike, return_std: bool = False) -> Predictions:
         """Return the weights of the topics in each document.
 
         Weights are averaged over the draws of the topics and, for each draw, over Gibbs
@@ -57,7 +64,7 @@ class TopicAnswersMixin:
         mean, variance = document_moments(X, self._topic_draws(), self.n_jobs)
         return (mean, np.sqrt(variance)) if return_std else mean
 
-    def perplexity(self, X, method="completion"):
+    def perplexity(self, X: MatrixLike, method: str = "completion") -> float:
         """Return the perplexity of documents under the model; lower is better.
 
         Parameters
@@ -94,7 +101,7 @@ class TopicAnswersMixin:
             )
         return math.exp(-value / float(n))
 
-    def score(self, X, y=None):
+    def score(self, X: MatrixLike, y: ArrayLike | None = None) -> float:
         """Return the mean log probability of a token; higher is better.
 
         Parameters
@@ -112,7 +119,9 @@ class TopicAnswersMixin:
         """
         return -math.log(self.perplexity(X))
 
-    def top_words(self, n=10, *, prob=0.9, feature_names=None):
+    def top_words(
+        self, n: int = 10, *, prob: float = 0.9, feature_names: ArrayLike | None = None
+    ) -> "pd.DataFrame":
         """Return the most probable words of each topic, with their probabilities.
 
         Parameters
@@ -153,7 +162,13 @@ class TopicAnswersMixin:
             high=high,
         )
 
-    def summary(self, X=None, *, n_words=8, feature_names=None):
+    def summary(
+        self,
+        X: MatrixLike | None = None,
+        *,
+        n_words: int = 8,
+        feature_names: ArrayLike | None = None,
+    ) -> "pd.DataFrame":
         """Table of the topics, and of how far the chains agree on them.
 
         Labels mean nothing, so that chains are compared by what does not depend on
@@ -218,7 +233,7 @@ class TopicAnswersMixin:
         return table
 
     @property
-    def ksd(self):
+    def ksd(self) -> float | tuple[float, float]:
         """Not available for topics, whose conditional draws have no gradients."""
         raise AttributeError(
             f"{type(self).__name__} has neither ksd() nor check(): they compare draws "

@@ -1,6 +1,9 @@
 """Topics from streams of documents, each batch of which is used in one step."""
 
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skbayes_sg.base._callbacks import with_callbacks
 from skbayes_sg.base._streaming import StreamingMixin
@@ -8,6 +11,7 @@ from skbayes_sg.decomposition._documents import check_counts
 from skbayes_sg.inference.topic_stream import batch_share, first_flat, next_draws
 from skbayes_sg.inference.topics import align_draws, permute
 from skbayes_sg.kernels.samplers import Gibbs
+from skbayes_sg.utils._typing import MatrixLike
 from skbayes_sg.utils._validation import all_or_nothing
 
 
@@ -36,7 +40,7 @@ class TopicStreamMixin(StreamingMixin):
     components_std_ = OnDemand()
 
     @with_callbacks
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X: MatrixLike, y: ArrayLike | None = None) -> Self:
         """Move the topics of all chains by one step towards those of a batch.
 
         The counts of a batch are scaled to the number of documents seen so far, or to

@@ -1,9 +1,12 @@
 """Consensus Monte Carlo: shards of the data are sampled separately and merged."""
 
 import os
+from collections.abc import Iterable
+from typing import Self
 
 import joblib
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.multiclass import check_classification_targets
@@ -23,6 +26,7 @@ from skbayes_sg.linear_model._logistic import (
     SGMCMCLogisticRegression,
 )
 from skbayes_sg.utils._design import with_valid_indices
+from skbayes_sg.utils._typing import MatrixLike
 from skbayes_sg.utils._validation import (
     all_or_nothing,
     check_integer,
@@ -122,7 +126,13 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X, y, sample_weight=None, groups=None):
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Split the rows, sample every shard and merge the draws.
 
         Parameters
@@ -162,7 +172,7 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
             self._fit_shards(estimator, shards, len(rows), rng)
         return self
 
-    def fit_shards(self, shards):
+    def fit_shards(self, shards: Iterable) -> Self:
         """Sample data that are already split into shards, and merge the draws.
 
         Parameters
@@ -282,7 +292,7 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
         merged._set_moments(fitted[0]._n_outputs)
         self.estimators_, self.estimator_ = fitted, merged
 
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the most probable class of each sample.
 
         Parameters
@@ -298,7 +308,7 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
         check_is_fitted(self)
         return self.estimator_.predict(X)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return class probabilities, averaged over the merged posterior.
 
         Parameters
@@ -314,7 +324,7 @@ class ConsensusClassifier(ClassifierMixin, VersionedMixin, BaseEstimator):
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 
-    def predict_proba_samples(self, X):
+    def predict_proba_samples(self, X: MatrixLike) -> np.ndarray:
         """Return the class probabilities under every merged draw.
 
         Parameters

@@ -1,5 +1,8 @@
 """The plot of coefficients with their posterior intervals."""
 
+from collections.abc import Iterable
+from typing import Any, Self
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -51,8 +54,14 @@ class CoefficientDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator, *, prob=0.94, parameters=None, max_parameters=20, ax=None
-    ):
+        cls,
+        estimator: Any,
+        *,
+        prob: float = 0.94,
+        parameters: Iterable[str] | None = None,
+        max_parameters: int = 20,
+        ax: Any = None,
+    ) -> Self:
         """Draw the posterior intervals of a fitted estimator.
 
         Parameters
@@ -90,7 +99,7 @@ class CoefficientDisplay:
         chosen = [names[j] for j in order]
         return cls(chosen, mean[order], intervals, prob).plot(ax)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Self:
         """Draw one line per parameter, the first on top.
 
         Parameters

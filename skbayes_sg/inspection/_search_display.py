@@ -1,5 +1,7 @@
 """The plot of a search for step sizes."""
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -78,7 +80,9 @@ class KSDSearchDisplay:
         self.name = name
 
     @classmethod
-    def from_estimator(cls, search, *, param=None, axes=None):
+    def from_estimator(
+        cls, search: Any, *, param: str | None = None, axes: Any = None
+    ) -> Self:
         """Draw the results of a fitted search.
 
         Parameters
@@ -120,7 +124,7 @@ class KSDSearchDisplay:
         )
         return display.plot(axes)
 
-    def plot(self, axes=None):
+    def plot(self, axes: Any = None) -> Self:
         """Draw discrepancy and effective sample size, one above the other.
 
         Parameters

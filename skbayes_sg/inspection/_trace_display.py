@@ -1,5 +1,8 @@
 """The plot of the traces of chains and of histograms of their draws."""
 
+from collections.abc import Iterable
+from typing import Any, Self
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -43,7 +46,13 @@ class TraceDisplay:
         self.names = names
 
     @classmethod
-    def from_estimator(cls, estimator, *, parameters=None, axes=None):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        parameters: Iterable[str] | None = None,
+        axes: Any = None,
+    ) -> Self:
         """Draw the traces of a fitted estimator.
 
         Parameters
@@ -67,7 +76,7 @@ class TraceDisplay:
             names, columns = names[:4], columns[:4]
         return cls(estimator._draws[..., columns], names).plot(axes)
 
-    def plot(self, axes=None):
+    def plot(self, axes: Any = None) -> Self:
         """Draw a row of two panels for each parameter.
 
         Parameters

@@ -32,7 +32,7 @@ OPTIONS = {
     "fastmath": {"reassoc", "contract", "arcp", "nsz"},
 }
 
-# What only compiled code calls needs no way in for Python and C, which numba would build.
+# Functions that only compiled code calls need no wrappers for Python and C.
 INNER = OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 _OPERATIONS = []

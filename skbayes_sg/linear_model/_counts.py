@@ -1,6 +1,9 @@
 """Bayesian regressions of counts."""
 
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples
@@ -10,6 +13,7 @@ from skbayes_sg.base._streaming import takes_batches
 from skbayes_sg.kernels.likelihoods import NegativeBinomial, Poisson
 from skbayes_sg.kernels.models.glm_units import Units
 from skbayes_sg.linear_model._regressor import NOTHING, BaseRegressor
+from skbayes_sg.utils._typing import MatrixLike, Predictions, RandomState
 
 MOST = 1e15  # counts beyond which predictive distributions count as this
 
@@ -20,7 +24,13 @@ class BaseCounts(BaseRegressor):
     _is_discrete = True
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None, exposure=None):
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        exposure: ArrayLike | None = None,
+    ) -> Self:
         """Draw from the posterior of the coefficients.
 
         Parameters
@@ -74,7 +84,9 @@ class BaseCounts(BaseRegressor):
         log_exposure = _logarithms(exposure)
         return self._fit_rows(X, y, sample_weight, log_exposure, True, total_samples)
 
-    def predict(self, X, return_std=False, exposure=None):
+    def predict(
+        self, X: MatrixLike, return_std: bool = False, exposure: ArrayLike | None = None
+    ) -> Predictions:
         """Return the mean count of each sample.
 
         Parameters
@@ -95,7 +107,9 @@ class BaseCounts(BaseRegressor):
         """
         return self._predict(X, return_std, _logarithms(exposure)(X))
 
-    def predict_interval(self, X, level=0.9, exposure=None):
+    def predict_interval(
+        self, X: MatrixLike, level: float = 0.9, exposure: ArrayLike | None = None
+    ) -> np.ndarray:
         """Return intervals that contain new counts with at least a given probability.
 
         Parameters
@@ -115,7 +129,13 @@ class BaseCounts(BaseRegressor):
         """
         return self._predict_interval(X, level, _logarithms(exposure)(X))
 
-    def sample_y(self, X, n_samples=1, random_state=0, exposure=None):
+    def sample_y(
+        self,
+        X: MatrixLike,
+        n_samples: int = 1,
+        random_state: RandomState = 0,
+        exposure: ArrayLike | None = None,
+    ) -> np.ndarray:
         """Draw counts from the posterior predictive distribution.
 
         Parameters
@@ -136,7 +156,13 @@ class BaseCounts(BaseRegressor):
         """
         return self._sample_y(X, n_samples, random_state, _logarithms(exposure)(X))
 
-    def score(self, X, y, sample_weight=None, exposure=None):
+    def score(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        exposure: ArrayLike | None = None,
+    ) -> float:
         """Return D^2, the share of the Poisson deviance that the model explains.
 
         Parameters

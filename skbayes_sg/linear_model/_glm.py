@@ -1,5 +1,8 @@
 """What regressions with linear predictors share, of classes and of numbers alike."""
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -19,6 +22,10 @@ from skbayes_sg.utils._validation import (
     check_bool,
     check_number,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 DRAWS_AT_ONCE = 256  # draws whose predictions are held in memory together
 ROWS_AT_ONCE = 8192  # rows of them, where only their average is wanted
@@ -256,7 +263,9 @@ class BaseGLM(PriorMixin, StreamingMixin, BaseSGMCMC):
         for first in range(0, X.shape[0], ROWS_AT_ONCE):
             yield slice(first, first + ROWS_AT_ONCE), X[first : first + ROWS_AT_ONCE]
 
-    def summary(self, *, prob=0.94, parameters=None):
+    def summary(
+        self, *, prob: float = 0.94, parameters: Iterable[str] | None = None
+    ) -> "pd.DataFrame":
         """Table of the posterior and of how well the chains explored it.
 
         Warns if the chains disagree or hold few effective draws. R-hat and the

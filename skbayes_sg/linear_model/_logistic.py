@@ -1,6 +1,9 @@
 """Bayesian logistic regression."""
 
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
@@ -20,6 +23,7 @@ from skbayes_sg.kernels.samplers import (
     LeimkuhlerMatthews,
 )
 from skbayes_sg.linear_model._glm import BaseGLM
+from skbayes_sg.utils._typing import MatrixLike
 from skbayes_sg.utils._validation import all_or_nothing
 
 INTERVAL_DRAWS = 1000  # of which quantiles are taken, at the most
@@ -120,7 +124,9 @@ class SGMCMCLogisticRegression(ClassesMixin, ClassifierMixin, BaseGLM):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Draw from the posterior of the coefficients.
 
         Parameters
@@ -219,7 +225,7 @@ class SGMCMCLogisticRegression(ClassesMixin, ClassifierMixin, BaseGLM):
                 probabilities = np.moveaxis(softmax(eta, axis=1), 1, 2)
             yield probabilities, weights
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return class probabilities, averaged over the posterior.
 
         Parameters
@@ -239,7 +245,7 @@ class SGMCMCLogisticRegression(ClassesMixin, ClassifierMixin, BaseGLM):
         total = np.concatenate(parts)
         return total / total.sum(axis=1, keepdims=True)
 
-    def predict_proba_samples(self, X):
+    def predict_proba_samples(self, X: MatrixLike) -> np.ndarray:
         """Return the class probabilities under every posterior draw.
 
         Parameters
@@ -256,7 +262,7 @@ class SGMCMCLogisticRegression(ClassesMixin, ClassifierMixin, BaseGLM):
         parts = np.concatenate([p for p, _ in self._probabilities(X)])
         return parts.reshape(*shape, *parts.shape[1:])
 
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the most probable class of each sample.
 
         Parameters
@@ -272,7 +278,7 @@ class SGMCMCLogisticRegression(ClassesMixin, ClassifierMixin, BaseGLM):
         proba = self.predict_proba(X)
         return self.classes_[np.argmax(proba, axis=1)]
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
         """Return logarithms of the class probabilities of `predict_proba`.
 
         Parameters
@@ -288,7 +294,7 @@ class SGMCMCLogisticRegression(ClassesMixin, ClassifierMixin, BaseGLM):
         proba = self.predict_proba(X)
         return np.log(np.maximum(proba, np.finfo(proba.dtype).tiny))
 
-    def decision_function(self, X):
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return how much each class is preferred; `predict` takes the largest.
 
         Parameters
@@ -305,7 +311,7 @@ class SGMCMCLogisticRegression(ClassesMixin, ClassifierMixin, BaseGLM):
         scores = self.predict_log_proba(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def predict_interval(self, X, level=0.9):
+    def predict_interval(self, X: MatrixLike, level: float = 0.9) -> np.ndarray:
         """Return intervals that contain the class probabilities, given the data.
 
         They tell how well the data determine the probabilities: the more rows, the

@@ -1,6 +1,9 @@
 """What regressions of numbers share: fitting, predictions, intervals, draws of y."""
 
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_random_state
@@ -10,6 +13,7 @@ from skbayes_sg.base._diagnostics import check_probability
 from skbayes_sg.base._streaming import takes_batches
 from skbayes_sg.kernels.models.glm_units import Units
 from skbayes_sg.linear_model._glm import BaseGLM
+from skbayes_sg.utils._typing import MatrixLike, Predictions, RandomState
 from skbayes_sg.utils._validation import (
     all_or_nothing,
     check_integer,
@@ -97,7 +101,9 @@ class BaseRegressor(RegressorMixin, BaseGLM):
         self.verbose = verbose
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Draw from the posterior of the coefficients.
 
         Parameters
@@ -204,7 +210,7 @@ class BaseRegressor(RegressorMixin, BaseGLM):
             targets = targets - shift[:, None]
         return targets / scale[:, None], offsets
 
-    def predict(self, X, return_std=False):
+    def predict(self, X: MatrixLike, return_std: bool = False) -> Predictions:
         """Return the mean of each sample's predictive distribution.
 
         Parameters
@@ -223,7 +229,7 @@ class BaseRegressor(RegressorMixin, BaseGLM):
         """
         return self._predict(X, return_std)
 
-    def predict_interval(self, X, level=0.9):
+    def predict_interval(self, X: MatrixLike, level: float = 0.9) -> np.ndarray:
         """Return intervals that contain new targets with a given probability.
 
         Parameters
@@ -240,7 +246,9 @@ class BaseRegressor(RegressorMixin, BaseGLM):
         """
         return self._predict_interval(X, level)
 
-    def sample_y(self, X, n_samples=1, random_state=0):
+    def sample_y(
+        self, X: MatrixLike, n_samples: int = 1, random_state: RandomState = 0
+    ) -> np.ndarray:
         """Draw targets from the posterior predictive distribution.
 
         Parameters

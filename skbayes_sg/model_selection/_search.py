@@ -2,8 +2,10 @@
 
 import time
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
@@ -31,6 +33,7 @@ from skbayes_sg.model_selection._candidates import (
 )
 from skbayes_sg.model_selection._delegation import best_has, delegate
 from skbayes_sg.model_selection._results import format_results, report_failures
+from skbayes_sg.utils._typing import MatrixLike
 from skbayes_sg.utils._validation import (
     all_or_nothing,
     check_auto,
@@ -180,7 +183,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X, y=None, **params):
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None, **params: Any) -> Self:
         """Sample with every candidate, and fit the best.
 
         Parameters
@@ -400,7 +403,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         tags.input_tags = of_estimator.input_tags
         return tags
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> MetadataRouter:
         """Return the routing of the arguments of `fit` to the estimator's `fit`.
 
         Returns

@@ -1,6 +1,9 @@
 """Neural networks for classes."""
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import entr, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
@@ -18,6 +21,7 @@ from skbayes_sg.kernels.samplers import (
     LeimkuhlerMatthews,
 )
 from skbayes_sg.neural_network._base import BaseMLP, Uncertainty
+from skbayes_sg.utils._typing import MatrixLike
 from skbayes_sg.utils._validation import all_or_nothing
 
 
@@ -114,7 +118,9 @@ class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
         self.class_weight = class_weight
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Draw from the posterior of the weights.
 
         Parameters
@@ -135,8 +141,14 @@ class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
 
     @with_callbacks
     def partial_fit(
-        self, X, y, classes=None, sample_weight=None, *, total_samples=None
-    ):
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        total_samples: int | None = None,
+    ) -> Self:
         """Advance the chains, with these rows as the minibatch.
 
         The likelihood is scaled up to all rows seen so far, or to `total_samples` rows.
@@ -180,7 +192,7 @@ class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
             self.classes_ = classes
         return self._finished(fit)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return class probabilities, averaged over the posterior draws.
 
         Parameters
@@ -196,7 +208,7 @@ class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
         total = sum(weight * softmax(z, axis=1) for z, _, weight in self._outputs(X))
         return total / total.sum(axis=1, keepdims=True)
 
-    def predict_proba_samples(self, X):
+    def predict_proba_samples(self, X: MatrixLike) -> np.ndarray:
         """Return the class probabilities under every posterior draw.
 
         Parameters
@@ -212,7 +224,7 @@ class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
         every = np.stack([softmax(z, axis=1) for z, _, _ in self._outputs(X)])
         return every.reshape(*self.samples_.shape[:2], *every.shape[1:])
 
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Return the most probable class of each sample.
 
         Parameters
@@ -228,7 +240,7 @@ class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
         check_is_fitted(self)
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
-    def predict_uncertainty(self, X):
+    def predict_uncertainty(self, X: MatrixLike) -> Any:
         """Return how uncertain each prediction is, and why, as entropies in nats.
 
         Parameters

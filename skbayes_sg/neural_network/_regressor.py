@@ -1,6 +1,9 @@
 """Neural networks for numbers."""
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +18,7 @@ from skbayes_sg.kernels.samplers import (
     LeimkuhlerMatthews,
 )
 from skbayes_sg.neural_network._base import BaseMLP, Uncertainty
+from skbayes_sg.utils._typing import MatrixLike, Predictions
 from skbayes_sg.utils._validation import (
     all_or_nothing,
     check_magnitude,
@@ -52,7 +56,9 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
     _likelihood, _y_ndim = Gaussian(), 2
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Draw from the posterior of the weights.
 
         Parameters
@@ -72,7 +78,14 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
         return self._fit_or_continue(X, y, sample_weight)
 
     @with_callbacks
-    def partial_fit(self, X, y, sample_weight=None, *, total_samples=None):
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        total_samples: int | None = None,
+    ) -> Self:
         """Advance the chains, with these rows as the minibatch.
 
         The likelihood is scaled up to all rows seen so far, or to `total_samples` rows.
@@ -125,7 +138,7 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
             )
         return self._finished(fit)
 
-    def predict(self, X, return_std=False):
+    def predict(self, X: MatrixLike, return_std: bool = False) -> Predictions:
         """Return the mean of each sample's predictive distribution.
 
         Parameters
@@ -145,7 +158,7 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
         mean, inner, between = self._moments(X)
         return (mean, np.sqrt(inner + between)) if return_std else mean
 
-    def predict_samples(self, X):
+    def predict_samples(self, X: MatrixLike) -> np.ndarray:
         """Return the mean of each sample under every posterior draw.
 
         Parameters
@@ -161,7 +174,7 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
         every = np.stack([self._scaled_back(z) for z, _, _ in self._outputs(X)])
         return every.reshape(*self.samples_.shape[:2], *every.shape[1:])
 
-    def predict_uncertainty(self, X):
+    def predict_uncertainty(self, X: MatrixLike) -> Any:
         """Return how uncertain each prediction is, and why, as variances.
 
         Parameters
@@ -179,7 +192,7 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
         _, inner, between = self._moments(X)
         return Uncertainty(inner + between, inner, between)
 
-    def log_predictive_density(self, X, y):
+    def log_predictive_density(self, X: MatrixLike, y: ArrayLike) -> np.ndarray:
         """Return the log density of each target, averaged over the posterior draws.
 
         Parameters
