@@ -24,7 +24,7 @@ from skbayes_sg.utils._typing import MatrixLike
 from skbayes_sg.utils._validation import all_or_nothing, check_integer
 
 
-class SGMCMCLatentDirichletAllocation(  # type: ignore[misc]  (answers of its own)
+class SGMCMCLatentDirichletAllocation(  # type: ignore[misc]
     TopicAnswersMixin,
     TopicStreamMixin,
     ClassNamePrefixFeaturesOutMixin,
