@@ -96,7 +96,9 @@ def compiled(source, signature, jit_fn, key):
     dispatcher = numba.njit(
         wrapper, cache=key is not None, nogil=True, error_model="numpy"
     )
-    dispatcher.compile(signature)
+    with warnings.catch_warnings():  # of products with transposed matrices
+        warnings.simplefilter("ignore", numba.NumbaPerformanceWarning)
+        dispatcher.compile(signature)
     return dispatcher.overloads[signature]
 
 
