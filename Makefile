@@ -7,20 +7,21 @@ PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 --dist loadfile
 PYTEST_AUTODIFF = $(ONE_THREAD) .venv-autodiff/bin/python -m pytest -q \
 	tests/custom skbayes_sg/custom doc/own_models.rst
 
-.PHONY: demo test test-long lint doc bench bench-quick clean
+.PHONY: demo test test-autodiff test-long lint doc bench bench-quick clean
 
 demo: .venv/.plot,progress,arviz
 	$(BIN)/python examples/demo.py
 
+test: .venv/.dev
+	$(PYTEST)
+
 # PyTensor needs an older numba than the rest: models of the user's own are tested in an
 # environment of their own.
-test: .venv/.dev .venv-autodiff/.installed
-	$(PYTEST)
-	$(PYTEST_AUTODIFF)
+test-autodiff: .venv-autodiff/.installed
+	$(PYTEST_AUTODIFF) -m "long or not long"
 
-test-long: .venv/.dev .venv-autodiff/.installed
+test-long: .venv/.dev test-autodiff
 	$(PYTEST) -m long
-	$(PYTEST_AUTODIFF) -m long
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

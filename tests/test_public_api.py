@@ -40,3 +40,19 @@ def test_documents_every_parameter(obj):
     documented = re.findall(r"^(\w[\w, ]*?) : ", section[0], re.M)
     names = [name for entry in documented for name in entry.split(", ")]
     assert set(inspect.signature(obj).parameters) <= set(names)
+
+
+def annotated(function):
+    names = set(inspect.signature(function).parameters) - {"self", "cls"}
+    return names | {"return"} <= set(function.__annotations__)
+
+
+@pytest.mark.parametrize("obj", PUBLIC, ids=lambda obj: obj.__name__)
+def test_methods_are_annotated(obj):
+    functions = [obj]
+    if inspect.isclass(obj):
+        functions = [f for _, f in inspect.getmembers(obj, inspect.isfunction)]
+    for function in map(inspect.unwrap, functions):
+        public = not function.__name__.startswith("_")
+        if public and function.__module__.startswith("skbayes_sg"):
+            assert annotated(function), function.__qualname__
