@@ -1,6 +1,9 @@
 """Overlapping communities of graphs by the mixed-membership stochastic blockmodel."""
 
+from typing import Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin
 
 from skbayes_sg.base._callbacks import with_callbacks
@@ -11,10 +14,11 @@ from skbayes_sg.inference.graphs import GraphDraws, align_draws
 from skbayes_sg.kernels.models.blockmodel import Blockmodel
 from skbayes_sg.kernels.models.blockmodel_pairs import MAX_NODES, PairBlockmodel
 from skbayes_sg.kernels.samplers import ExpandedMean, Gibbs
+from skbayes_sg.utils._typing import MatrixLike
 from skbayes_sg.utils._validation import all_or_nothing, check_integer, check_number
 
 
-class SGMCMCMixedMembershipBlockmodel(
+class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
     LinkAnswersMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, BaseSGMCMC
 ):
     """Overlapping communities of a graph, with the uncertainty of who belongs to which.
@@ -164,7 +168,13 @@ class SGMCMCMixedMembershipBlockmodel(
         return tags
 
     @with_callbacks
-    def fit(self, X, y=None, *, exclude=None):
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        exclude: MatrixLike | None = None,
+    ) -> Self:
         """Draw from the posterior of memberships and rates.
 
         Parameters
@@ -197,7 +207,13 @@ class SGMCMCMixedMembershipBlockmodel(
             self._set_communities()
         return self._finished(fit)
 
-    def fit_predict(self, X, y=None, *, exclude=None):
+    def fit_predict(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        exclude: MatrixLike | None = None,
+    ) -> np.ndarray:
         """Fit, and return the community of the largest membership of each node.
 
         Parameters

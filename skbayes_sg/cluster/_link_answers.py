@@ -1,8 +1,10 @@
 """What fitted communities say: of links, and of how far to trust them."""
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,7 +14,12 @@ from skbayes_sg.inference.mixing import r_hat
 from skbayes_sg.inference.monitoring import MAX_RHAT, MIN_DRAWS, monitored
 from skbayes_sg.inference.new_nodes import new_memberships
 from skbayes_sg.utils._extras import extra
+from skbayes_sg.utils._typing import MatrixLike, Predictions
 from skbayes_sg.utils._warnings import warn_user
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 MIN_AFFINITY = 0.8  # of communities that are the same in all chains
 
@@ -20,7 +27,7 @@ MIN_AFFINITY = 0.8  # of communities that are the same in all chains
 class LinkAnswersMixin:
     """Predictions, scores and tables of graphs with draws of memberships."""
 
-    def predict_link(self, pairs, return_std=False):
+    def predict_link(self, pairs: ArrayLike, return_std: bool = False) -> Predictions:
         """Return the probability that two nodes are linked.
 
         Parameters
@@ -50,7 +57,7 @@ class LinkAnswersMixin:
         mean, variance = link_moments(draws, weights, places)
         return (mean, np.sqrt(variance)) if return_std else mean
 
-    def predict_link_samples(self, pairs):
+    def predict_link_samples(self, pairs: ArrayLike) -> np.ndarray:
         """Return the link probabilities of pairs given each draw.
 
         Parameters
@@ -68,7 +75,7 @@ class LinkAnswersMixin:
         every = np.ndindex(draws.background.shape)
         return np.array([draws.probabilities(at, places) for at in every])
 
-    def predict_proba(self, pairs):
+    def predict_proba(self, pairs: ArrayLike) -> np.ndarray:
         """Return the probabilities that two nodes are not linked, and that they are.
 
         Parameters
@@ -81,10 +88,10 @@ class LinkAnswersMixin:
         probabilities : ndarray of shape (n_pairs, 2)
             Averaged over the draws.
         """
-        probability = self.predict_link(pairs)
+        probability = np.asarray(self.predict_link(pairs))
         return np.stack([1.0 - probability, probability], axis=1)
 
-    def transform(self, X, return_std=False):
+    def transform(self, X: MatrixLike, return_std: bool = False) -> Predictions:
         """Return the memberships of new nodes, by their links to those of the fit.
 
         Pairs without a link enter by their geometric means, which is exact but for
@@ -109,7 +116,13 @@ class LinkAnswersMixin:
         mean, variance = new_memberships(links, self._graph_draws())
         return (mean, np.sqrt(variance)) if return_std else mean
 
-    def fit_transform(self, X, y=None, *, exclude=None):
+    def fit_transform(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        exclude: MatrixLike | None = None,
+    ) -> np.ndarray:
         """Fit, and return the memberships of the nodes.
 
         Parameters
@@ -124,7 +137,7 @@ class LinkAnswersMixin:
         """
         return self.fit(X, y, exclude=exclude).memberships_
 
-    def score(self, X, y):
+    def score(self, X: MatrixLike, y: ArrayLike) -> float:
         """Return the mean log probability of links and missing links; more is better.
 
         Parameters
@@ -150,7 +163,7 @@ class LinkAnswersMixin:
             raise ValueError("X has no pairs to score")
         return float(np.log(np.where(linked, probability, 1.0 - probability)).mean())
 
-    def summary(self):
+    def summary(self) -> "pd.DataFrame":
         """Table of the communities, and of how far the chains agree on them.
 
         Labels mean nothing, so that chains are compared by what does not depend on
@@ -197,7 +210,7 @@ class LinkAnswersMixin:
         return table.sort_values("size", ascending=False)
 
     @property
-    def ksd(self):
+    def ksd(self) -> float | tuple[float, float]:
         """Not for graphs, whose conditional draws have no gradients to compare with."""
         raise AttributeError(
             f"{type(self).__name__} has neither ksd() nor check(): they compare draws "

@@ -1,6 +1,9 @@
 """The estimator of models of the user's own."""
 
+from typing import Any, Self
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -10,6 +13,7 @@ from skbayes_sg.custom._graphs import python_function
 from skbayes_sg.custom._model import BaseModel, unpack
 from skbayes_sg.custom._predictions import PredictionsMixin
 from skbayes_sg.utils._extras import extra
+from skbayes_sg.utils._typing import MatrixLike
 from skbayes_sg.utils._validation import all_or_nothing
 
 
@@ -107,7 +111,14 @@ class SGMCMCModel(PredictionsMixin, BaseSGMCMC):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X=None, y=None, *, sample_weight=None, **columns):
+    def fit(
+        self,
+        X: MatrixLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        **columns: Any,
+    ) -> Self:
         """Draw from the posterior given data.
 
         Parameters
@@ -155,7 +166,7 @@ class SGMCMCModel(PredictionsMixin, BaseSGMCMC):
         self.draw_weights_ = step_sizes / step_sizes.sum()
 
     @property
-    def samples_(self):
+    def samples_(self) -> dict[str, np.ndarray]:
         """Draws by name."""
         if "_recorded" not in vars(self):
             raise AttributeError("SGMCMCModel has no samples_ before it is fitted")
@@ -170,7 +181,14 @@ class SGMCMCModel(PredictionsMixin, BaseSGMCMC):
             return self._recorded[:, -1]
         return None
 
-    def score(self, X=None, y=None, *, sample_weight=None, **columns):
+    def score(
+        self,
+        X: MatrixLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        **columns: Any,
+    ) -> float:
         """Return the mean log predictive density of rows.
 
         Parameters
@@ -196,7 +214,7 @@ class SGMCMCModel(PredictionsMixin, BaseSGMCMC):
         densities = logsumexp(values, axis=0) - np.log(len(values))
         return float(np.average(densities, weights=sample_weight))
 
-    def to_arviz(self):
+    def to_arviz(self) -> Any:
         """Return the draws as ArviZ takes them, by name.
 
         Returns

@@ -18,7 +18,7 @@ from skbayes_sg.kernels.protocol.model import init_work
 
 MOST_WORDS = 2**14  # of gathered rows, which stay in a second-level cache
 
-_CODE = {}  # by digest and kind; None: not native
+_CODE: dict = {}  # by digest and kind; None: not native
 _LOCK = threading.RLock()  # PyTensor compiles one graph at a time
 
 

@@ -2,8 +2,10 @@
 
 import functools
 import inspect
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skbayes_sg.custom._columns import check_columns
 from skbayes_sg.custom._graphs import (
@@ -29,7 +31,7 @@ class BaseModel:
     def __sklearn_clone__(self):
         return self  # nothing ever writes to a model
 
-    def bind(self, *, sample_weight=None, **columns):
+    def bind(self, *, sample_weight: ArrayLike | None = None, **columns: Any) -> Any:
         """Return the posterior given data, which `sample` takes.
 
         Parameters
@@ -51,17 +53,17 @@ class BaseModel:
         weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight)
         return self.posterior(arrays, weights)
 
-    def posterior(self, arrays, weights):
+    def posterior(self, arrays: Any, weights: Any) -> Any:
         """Return the posterior given columns that were checked, and (n,) weights."""
         return model_of(self.checked_program(arrays), arrays, weights)
 
-    def checked_program(self, arrays):
+    def checked_program(self, arrays: Any) -> Any:
         """Return the program for columns of these kinds, after a check of all rows."""
         program = self._program(arrays)
         check_program(program, arrays)
         return program
 
-    def unpack(self, draws):
+    def unpack(self, draws: np.ndarray) -> dict[str, np.ndarray]:
         """Return recorded draws, (..., dim), as a dict of arrays by name."""
         return unpack(draws, self.parameters)
 
@@ -158,7 +160,7 @@ class Model(BaseModel):
                 f"parameters alone, some of {list(parameters)!r}"
             )
 
-    def columns_of(self, name, skip=0):
+    def columns_of(self, name: str, skip: Any = 0) -> Any:
         """Return which columns a function of the model takes."""
         return tuple(
             a for a in self._arguments(name)[skip:] if a not in self.parameters
@@ -174,7 +176,7 @@ class Model(BaseModel):
             )
         return [kind.name for kind in kinds if kind.default is kind.empty]
 
-    def symbolic(self, name, symbols):
+    def symbolic(self, name: str, symbols: Any) -> Any:
         """Return what a function makes of symbols, of which it takes those it names."""
         chosen = {a: symbols[a] for a in self._arguments(name)}
         return call(getattr(self, name), name, chosen)

@@ -1,10 +1,13 @@
 """Predictions of a model of the user's own, from its optional functions."""
 
+from typing import Any
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from skbayes_sg.custom._graphs import python_function, symbols_of_columns
 from skbayes_sg.custom._model import unpack
+from skbayes_sg.utils._typing import MatrixLike, RandomState
 from skbayes_sg.utils._validation import check_integer
 
 MOST_DRAWS = 1000  # of a prediction, evenly spread
@@ -13,7 +16,7 @@ MOST_DRAWS = 1000  # of a prediction, evenly spread
 class PredictionsMixin:
     """Predictions of an estimator whose model may have `mean` and `sample`."""
 
-    def predict(self, X=None, **columns):
+    def predict(self, X: MatrixLike | None = None, **columns: Any) -> np.ndarray:
         """Return the posterior mean of the model's function `mean`.
 
         Of more than 1,000 draws, that many evenly spread ones stand for all.
@@ -43,13 +46,19 @@ class PredictionsMixin:
         graph = self.model.symbolic("mean", parameters | symbols)
         inputs = [*parameters.values(), *symbols.values()]
         function = python_function(inputs, graph)
-        total, draws = 0.0, self._representative_draws(MOST_DRAWS)
+        draws, total = self._representative_draws(MOST_DRAWS), np.zeros(())
         for draw in draws:
             values = unpack(draw, self._parameters).values()
             total = total + function(*values, *arrays.values())
         return total / len(draws)
 
-    def sample_y(self, X=None, n_samples=1, random_state=0, **columns):
+    def sample_y(
+        self,
+        X: MatrixLike | None = None,
+        n_samples: int = 1,
+        random_state: RandomState = 0,
+        **columns: Any,
+    ) -> np.ndarray:
         """Draw targets from the posterior predictive distribution.
 
         Parameters

@@ -8,7 +8,7 @@ import numpy as np
 
 from skbayes_sg.kernels.models.autodiff import Autodiff
 
-PROGRAMS = {}  # by digest
+PROGRAMS: dict = {}  # by digest
 
 
 class Program(NamedTuple):

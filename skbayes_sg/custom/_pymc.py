@@ -1,7 +1,7 @@
 """PyMC models whose observed values are independent rows given global parameters."""
 
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class PyMCModel(BaseModel):
         return self._ready
 
 
-def from_pymc(pm_model):
+def from_pymc(pm_model: Any) -> Any:
     """Return a PyMC model as a model for `SGMCMCModel`, with its data.
 
     Observed values must be independent rows given the parameters. This is verified by

@@ -5,6 +5,7 @@ adds log|det dT/du| to the log prior, so that the user's densities are those of 
 """
 
 import math
+from typing import Any
 
 from skbayes_sg.utils._validation import check_integer, check_number
 
@@ -43,16 +44,16 @@ class Real:
         return f"{type(self).__name__}({self.shape})"
 
     @property
-    def n_free(self):
+    def n_free(self) -> int:
         """How many free numbers stand for the parameter."""
         return math.prod(self.shape)
 
     @property
-    def is_free(self):
+    def is_free(self) -> bool:
         """Whether the parameter is its free numbers."""
         return type(self) is Real
 
-    def constrained(self, u):
+    def constrained(self, u: Any) -> Any:
         """Return x = T(u) and log|det dT/du|, symbolically; u is (n_free,)."""
         return u.reshape(self.shape), 0.0
 
@@ -74,7 +75,7 @@ class Positive(Real):
     ()
     """
 
-    def constrained(self, u):
+    def constrained(self, u: Any) -> Any:
         """Return x = T(u) and log|det dT/du|, symbolically; u is (n_free,)."""
         import pytensor.tensor as pt
 
@@ -108,7 +109,7 @@ class Interval(Real):
     def __repr__(self):
         return f"Interval({self.low}, {self.high}, {self.shape})"
 
-    def constrained(self, u):
+    def constrained(self, u: Any) -> Any:
         """Return x = T(u) and log|det dT/du|, symbolically; u is (n_free,)."""
         import pytensor.tensor as pt
 
@@ -135,7 +136,7 @@ class Ordered(Real):
     (2,)
     """
 
-    def constrained(self, u):
+    def constrained(self, u: Any) -> Any:
         """Return x = T(u) and log|det dT/du|, symbolically; u is (n_free,)."""
         import pytensor.tensor as pt
 
@@ -163,11 +164,11 @@ class Simplex(Real):
     _least = 2
 
     @property
-    def n_free(self):
+    def n_free(self) -> int:
         """How many free numbers stand for the parameter."""
         return math.prod(self.shape) - 1
 
-    def constrained(self, u):
+    def constrained(self, u: Any) -> Any:
         """Return x = T(u) and log|det dT/du|, symbolically; u is (n_free,)."""
         import pytensor.tensor as pt
 

@@ -210,7 +210,7 @@ default=None
             self.n_samples_seen_ = X.shape[0]
         return self._finished(fit)
 
-    def memory_needed(self, X: MatrixLike):
+    def memory_needed(self, X: MatrixLike) -> int:
         """Estimate the memory of `fit` in addition to X, which may be memory-mapped.
 
         Parameters

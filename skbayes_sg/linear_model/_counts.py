@@ -54,8 +54,14 @@ class BaseCounts(BaseRegressor):
 
     @available_if(takes_batches)
     def partial_fit(
-        self, X, y, sample_weight=None, exposure=None, *, total_samples=None
-    ):
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        exposure: ArrayLike | None = None,
+        *,
+        total_samples: int | None = None,
+    ) -> Self:
         """Advance the chains, with these rows as the minibatch.
 
         The rows of a call stand for all rows seen so far, or for `total_samples`. Each

@@ -156,8 +156,14 @@ class SGMCMCLogisticRegression(ClassesMixin, ClassifierMixin, BaseGLM):
 
     @available_if(takes_batches)
     def partial_fit(
-        self, X, y, classes=None, sample_weight=None, *, total_samples=None
-    ):
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        total_samples: int | None = None,
+    ) -> Self:
         """Advance the chains, with these rows as the minibatch.
 
         The rows of a call stand for all rows seen so far, or for `total_samples`, and

@@ -123,7 +123,14 @@ class BaseRegressor(RegressorMixin, BaseGLM):
         return self._fit_rows(X, y, sample_weight)
 
     @available_if(takes_batches)
-    def partial_fit(self, X, y, sample_weight=None, *, total_samples=None):
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        total_samples: int | None = None,
+    ) -> Self:
         """Advance the chains, with these rows as the minibatch.
 
         The rows of a call stand for all rows seen so far, or for `total_samples`. Each

@@ -1,7 +1,11 @@
 """Methods that a search delegates to its best estimator."""
 
+from typing import Any
+
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
+
+from skbayes_sg.utils._typing import MatrixLike
 
 
 def best_has(name):
@@ -22,7 +26,7 @@ def best_has(name):
 def delegate(name, returns):
     """Return a method that calls `name` of the best estimator."""
 
-    def method(self, X, **params):
+    def method(self, X: MatrixLike, **params: Any) -> Any:
         check_is_fitted(self)
         return getattr(self.best_estimator_, name)(X, **params)
 

@@ -371,7 +371,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
     )
 
     @available_if(best_has("score"))
-    def score(self, X, y=None, **params):
+    def score(self, X: MatrixLike, y: ArrayLike | None = None, **params: Any) -> float:
         """Call `score` of the best estimator.
 
         Parameters
