@@ -2,5 +2,5 @@
 
 import importlib.util
 
-NEED_PYTENSOR = ["skbayes_sg/custom/*", "tests/custom/*", "doc/own_models.rst"]
+NEED_PYTENSOR = ["skbayes_sg/custom/*", "tests/custom/*"]
 collect_ignore_glob = [] if importlib.util.find_spec("pytensor") else NEED_PYTENSOR

@@ -126,7 +126,7 @@ class RatingPredictionMixin:
         check_integer("n", n, at_least=1)
         check_bool("filter_seen", filter_seen)
         single, labels = _one_or_more(users)
-        codes, draws = lookup(self.users_, labels), self._draws()
+        codes, draws = lookup(self.users_, labels), self._factors()
         parts = []
         step = max(1, CELLS_AT_ONCE // len(self.items_))
         for first in range(0, len(codes), step):
@@ -165,7 +165,7 @@ class RatingPredictionMixin:
                 f"items={unknown!r} is not among the items of the fit, items_; only "
                 "those have factors to compare"
             )
-        scores = similarities(self._draws(), codes)
+        scores = similarities(self._factors(), codes)
         best = np.argsort(-scores, axis=1, kind="stable")[:, :n]
         out = self.items_[best], np.take_along_axis(scores, best, axis=1)
         return tuple(part[0] for part in out) if single else out
@@ -178,7 +178,7 @@ class RatingPredictionMixin:
             lookup(labels, column)
             for labels, column in zip((self.users_, self.items_), columns, strict=True)
         )
-        draws, parts = self._draws(), []
+        draws, parts = self._factors(), []
         for first in range(0, len(users), PAIRS_AT_ONCE):
             part = slice(first, first + PAIRS_AT_ONCE)
             features = [self._features_of(z, columns[z][part]) for z in (0, 1)]
@@ -187,7 +187,7 @@ class RatingPredictionMixin:
         mean, std = (np.concatenate(part) for part in zip(*parts, strict=True))
         return mean, std
 
-    def _draws(self):
+    def _factors(self):
         """Return all draws in the format of the predictions."""
         d, q, n_user_features, dof = self._layout
         parts = unpack(self._flat_draws(), len(self.users_) + len(self.items_), q)
