@@ -377,7 +377,7 @@ def test_unknown_labels_get_the_prior_with_a_larger_std(model, ratings):
 
 
 def test_unknown_pair_has_the_moments_of_the_prior(model):
-    rng, draws = np.random.default_rng(0), model._draws()
+    rng, draws = np.random.default_rng(0), model._factors()
     s = rng.integers(len(draws.weights), size=200_000)
     m, inverse = draws.hyper[s, :, 0], draws.hyper[s, :, 1]
     x = m + rng.normal(size=m.shape) / np.sqrt(inverse)  # rows of user and item
