@@ -62,3 +62,27 @@ def stop_after(monkeypatch):
                 call()
 
     return stop
+
+
+SLOW_FILES = (  # in seconds of compilation, mostly
+    "test_common.py",
+    "neural_network/test_mlp.py",
+    "linear_model/test_logistic.py",
+    "ensemble/test_consensus.py",
+    "kernels/test_positive_samplers.py",
+    "kernels/test_mlp.py",
+    "test_concurrency.py",
+    "model_selection/test_search.py",
+    "kernels/test_cache.py",
+    "inference/test_checkpoints.py",
+    "kernels/test_transformed.py",
+    "decomposition/test_lda.py",
+    "cluster/test_blockmodel.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Start with the slowest files, so that parallel workers end at the same time."""
+    root = Path(__file__).parent
+    ranks = {root / name: rank for rank, name in enumerate(SLOW_FILES)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
