@@ -174,7 +174,7 @@ with warnings.catch_warnings(record=True) as caught:
     from skbayes_sg import SGLDLogisticRegression
     from skbayes_sg.datasets import make_logistic
     X, y = make_logistic(300, 3, random_state=0)
-    parameters = dict(n_draws=20, n_chains=1, random_state=0)
+    parameters = dict(n_draws=20, n_chains=1, gradient="full", random_state=0)
     model = SGLDLogisticRegression(**parameters).fit(X, y)
 assert model.score(X, y) > 0.5
 print(sum("NUMBA_CACHE_DIR" in str(warning.message) for warning in caught))

@@ -104,6 +104,8 @@ def imports(source):
             for alias in node.names:
                 yield f"{node.module or ''}.{alias.name}", lazy, node.level
         inside = lazy or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if isinstance(node, ast.If):  # imports for annotations are never executed
+            inside = inside or ast.unparse(node.test) == "TYPE_CHECKING"
         for child in ast.iter_child_nodes(node):
             yield from visit(child, inside)
 

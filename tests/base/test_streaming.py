@@ -24,6 +24,7 @@ def stream(model, data, n_calls, batch_size=100, seed=0, **settings):
     return model
 
 
+@pytest.mark.long
 def test_a_stream_of_batches_has_the_law_of_sgld(data):
     """Variances are (1 + h V / 4) / (1 - h / 4) of the truth in whitened coordinates.
 

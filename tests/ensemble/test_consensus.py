@@ -28,7 +28,7 @@ from skbayes_sg.inference.consensus import merge_draws
 
 
 def quick(**parameters):
-    inner = SGLDLogisticRegression(n_draws=50, n_chains=2)
+    inner = SGLDLogisticRegression(n_draws=50, n_chains=2, gradient="full")
     defaults = dict(estimator=inner, n_shards=2, random_state=0)
     return ConsensusClassifier(**{**defaults, **parameters})
 

@@ -226,6 +226,7 @@ def test_a_forgotten_jacobian_is_rejected():
         check_moments(*law_of(Forgetful(four_maps())))
 
 
+@pytest.mark.long
 def test_langevin_through_maps_is_of_first_order():
     """Errors of the variance of Gamma laws at h = 0.1 and 0.05: 12 %, and half of it.
 

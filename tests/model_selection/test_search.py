@@ -48,7 +48,7 @@ TOO_LARGE = {"step_size": [0.3, 50.0, 1.0]}
 @parametrize_with_checks(
     [
         KSDStepSizeSearch(
-            SGLDLogisticRegression(n_draws=20, thin=1, n_chains=2),
+            SGLDLogisticRegression(n_draws=20, thin=1, n_chains=2, gradient="full"),
             {"step_size": [0.5, 1.0]},
         )
     ]
