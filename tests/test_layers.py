@@ -36,7 +36,7 @@ ESTIMATORS = (*NUMERIC, "sklearn", *rooms("base", "utils", "metrics"))
 
 # What a module may import beside the standard library. The longest matching name rules.
 LAYERS = {
-    KERNELS: (*SHARED, *kernels("schedules")),
+    KERNELS: (*SHARED, *kernels("schedules", "updates")),
     f"{KERNELS}.interruptible": (),
     f"{KERNELS}.disk_cache": ("numba",),
     f"{KERNELS}.compiling": ("numba", f"{KERNELS}.notices"),
@@ -57,7 +57,7 @@ LAYERS = {
     f"{KERNELS}.data.prefetch": ("numba", "llvmlite"),
     f"{KERNELS}.data.matrices": (*GENERIC, "scipy", f"{KERNELS}.data"),
     f"{KERNELS}.passes": (*PROTOCOL, f"{KERNELS}.data.minibatch"),
-    f"{KERNELS}.engine": (*GENERIC, *kernels("protocol", "schedules")),
+    f"{KERNELS}.engine": (*GENERIC, *kernels("protocol", "schedules", "updates")),
     **{axis: (*SHARED, axis) for axis in AXES},
     f"{PACKAGE}.inference": NUMERIC,
     f"{PACKAGE}.utils": ("numpy", "scipy", "sklearn", *rooms("utils", "kernels.data")),

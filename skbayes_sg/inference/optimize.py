@@ -27,7 +27,7 @@ from skbayes_sg.kernels.protocol.model import (
     thinned,
 )
 from skbayes_sg.kernels.protocol.sampler import init_state
-from skbayes_sg.kernels.protocol.target import seen_by
+from skbayes_sg.kernels.protocol.target import hidden
 from skbayes_sg.kernels.schedules import Polynomial
 
 THINNING = 16  # the search starts on every 16th row
@@ -114,6 +114,6 @@ def adam(model, start, n_iter, step_size=0.01, batch_size=500, random_state=None
     schedule = Polynomial(step_size, 1.0, n_iter / 10)
     none = np.empty((0, 0), dtype)
     # It has addresses of the target's arrays, which must stay alive.
-    seen = seen_by(Adam(), target, rng, none)
+    seen = hidden(target, rng, none)
     run_chain(Adam(), state, seen, schedule, rng, 0, n_iter, n_iter, 1, 1, 0, none)
     return state.position

@@ -22,8 +22,8 @@ from skbayes_sg.kernels.engine import run_chain
 from skbayes_sg.kernels.numerics.blas import one_blas_thread
 from skbayes_sg.kernels.passes import subsampled_log_posterior
 from skbayes_sg.kernels.protocol.model import n_recorded, n_rows, parameter_dtype
-from skbayes_sg.kernels.protocol.sampler import init_state, sampler_stats
-from skbayes_sg.kernels.protocol.target import seen_by
+from skbayes_sg.kernels.protocol.sampler import init_state, sampler_stats, sees_model
+from skbayes_sg.kernels.protocol.target import hidden
 from skbayes_sg.kernels.schedules import step_size_at
 
 CHUNK_SECONDS = 0.05  # duration of a chunk of iterations in compiled code
@@ -146,7 +146,9 @@ def _run_from(t, plan, c, chain, target, draws, control, bar):
     Yields after each chunk of iterations.
     """
     record = make_recorder(plan, draws, chain.sums, t, c)
-    view = seen_by(plan.sampler, target, chain.rng, record.buffer)
+    view = target
+    if not sees_model(plan.sampler):
+        view = hidden(target, chain.rng, record.buffer)
     farthest = reach(plan, chain.state.position)
     monitor = Monitor(plan, target) if bar.enabled and c == 0 else None
     chunk, saved = 1, time.monotonic()

@@ -11,11 +11,10 @@ from skbayes_sg.kernels.protocol.target import (
     compiled_estimate,
     locate,
     measure_noise,
-    record_draw,
-    refresh_after,
 )
 from skbayes_sg.kernels.schedules import step_size_at
 from skbayes_sg.kernels.separate import call_address, without_refcounts
+from skbayes_sg.kernels.updates import record_draw, refresh_after
 
 
 @entry_point(forceinline=True)

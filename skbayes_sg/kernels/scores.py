@@ -1,7 +1,8 @@
 """Scores: the gradient of the log posterior at recorded draws."""
 
 from skbayes_sg.kernels.generic import entry_point
-from skbayes_sg.kernels.protocol.target import gradient_at, refresh_at
+from skbayes_sg.kernels.protocol.target import gradient_at
+from skbayes_sg.kernels.updates import refresh_at
 
 
 @entry_point

@@ -11,13 +11,10 @@ from skbayes_sg.kernels.generic import (
     entry_point,
     helper,
     implements,
-    kernel_op,
 )
-from skbayes_sg.kernels.numerics.vectors import copy_to
 from skbayes_sg.kernels.protocol.coordinates import pull_back, to_theta
 from skbayes_sg.kernels.protocol.gradient import estimate
 from skbayes_sg.kernels.protocol.model import needs_refresh, record, refresh
-from skbayes_sg.kernels.protocol.sampler import catch_up, sees_model
 from skbayes_sg.kernels.separate import (
     address_of,
     call_address,
@@ -142,14 +139,6 @@ def compiled_estimate(gradient, memory, model, work, theta, rng, out):
     return ByAddress(address_of(_estimate, parts, theta, rng, out), stored(parts))
 
 
-def seen_by(sampler, target, rng, draws):
-    """Return the target for the loop of a sampler, which writes to `draws`.
-
-    The model is hidden from samplers that only need gradients.
-    """
-    return target if sees_model(sampler) else hidden(target, rng, draws)
-
-
 def hidden(target, rng, draws):
     """Return a `HiddenTarget` that writes rows of `draws`, if it can be compiled."""
     if target.estimate.address == 0 or not draws.flags.c_contiguous:
@@ -164,61 +153,6 @@ def hidden(target, rng, draws):
         update = ByAddress(address, stored(target))
     shared = {name: getattr(target, name) for name in HiddenTarget._fields[:6]}
     return HiddenTarget(**shared, record=write, refresh=update)
-
-
-@kernel_op
-def refresh_after(target, sampler, state, t, rng):
-    """Let the model update its hyperparameters after iteration t, if necessary."""
-
-
-@refresh_after.register(Target)
-def _(target, sampler, state, t, rng):
-    if needs_refresh(target.model, t):
-        catch_up(sampler, state, target, rng)
-        refresh(target.model, target, state.position, rng)
-
-
-@refresh_after.register(HiddenTarget)
-def _(target, sampler, state, t, rng):
-    code = target.refresh
-    if code.address != 0:
-        call_address(code.address, code.memory, (state.position, t, rng))
-
-
-@kernel_op
-def refresh_at(target, position, rng):
-    """Let the model update its hyperparameters given the parameters at `position`."""
-
-
-@refresh_at.register(Target)
-def _(target, position, rng):
-    refresh(target.model, target, position, rng)
-
-
-@refresh_at.register(HiddenTarget)
-def _(target, position, rng):
-    code = target.refresh
-    if code.address != 0:
-        call_address(code.address, code.memory, (position, ALWAYS, rng))
-
-
-@kernel_op
-def record_draw(target, theta, out):
-    """Write one draw to `out`."""
-
-
-@record_draw.register(Target)
-def _(target, theta, out):
-    record(target.model, target.work, theta, out)
-
-
-@record_draw.register(HiddenTarget)
-def _(target, theta, out):
-    code = target.record
-    if code.address == 0:
-        copy_to(theta, out)
-    else:
-        call_address(code.address, code.memory, (theta, out))
 
 
 @helper
