@@ -94,7 +94,7 @@ class GLMWork(NamedTuple):
 
     eta: np.ndarray  # (K, CHUNK)
     r: np.ndarray  # (K + q, CHUNK)
-    y: np.ndarray  # (m, CHUNK)
+    y: np.ndarray  # (m CHUNK,)
     taken: np.ndarray  # (CHUNK,) values of single rows
     precision: np.ndarray  # (d,) that a random prior adds, else (0,)
     scale: np.ndarray  # (K,) that it has learned, else (0,)
@@ -128,9 +128,9 @@ def _(model):
 
 @init_work.register(GLM)
 def _(model):
-    counts = model.n_outputs, n_scores(model), n_targets(model)
-    shapes = [(count, CHUNK) for count in counts]
-    buffers = (np.empty(shape, model.y.dtype) for shape in (*shapes, CHUNK))
+    shapes = [(count, CHUNK) for count in (model.n_outputs, n_scores(model))]
+    shapes += [n_targets(model) * CHUNK, CHUNK]
+    buffers = (np.empty(shape, model.y.dtype) for shape in shapes)
     return GLMWork(*buffers, np.empty(0), np.empty(0))
 
 
@@ -352,12 +352,12 @@ def residuals(model, work, theta, chunk):
 @helper
 def targets(model, work, chunk):
     """Return y of the rows in `chunk`, (m, b), in a buffer."""
-    size, m = chunk.size * rows_at_index(model.rows), work.y.shape[0]
+    size, m = chunk.size * rows_at_index(model.rows), work.y.size // CHUNK
     n = model.y.size // m
+    y = work.y[: m * size].reshape((m, size))  # contiguous, for vectorized loops
     for k in range(m):
-        out = work.y[k, :size]
-        take_values(model.rows, chunk, model.y[k * n : (k + 1) * n], out)
-    return work.y[:, :size]
+        take_values(model.rows, chunk, model.y[k * n : (k + 1) * n], y[k])
+    return y
 
 
 @helper
