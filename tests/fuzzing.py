@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-SECONDS = 60  # for one call, compilation included; longer is a hang
+SECONDS = 60  # of CPU time for one call, compilation included; longer is a hang
 BAD = st.sampled_from([None, 0, -1, 2.5, "x", np.nan, np.inf, True, [], object()])
 
 
@@ -30,18 +30,18 @@ def parameters(draw, valid, required=()):
 
 @contextlib.contextmanager
 def time_limit(seconds):
-    """Raise an AssertionError in a body that takes longer."""
+    """Raise an AssertionError in a body that takes more CPU time."""
 
     def expire(*_):
         raise AssertionError(f"a call took more than {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, expire)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGPROF, expire)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def attempt(call, *errors):
