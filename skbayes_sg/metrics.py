@@ -22,6 +22,7 @@ from skbayes_sg.inference.stein import (
 )
 from skbayes_sg.inference.stein_features import feature_pairs, stratified_error
 from skbayes_sg.inference.topics import TopicDraws, completion_log_probability
+from skbayes_sg.utils._design import with_valid_indices
 from skbayes_sg.utils._validation import check_n_jobs
 
 __all__ = [
@@ -387,7 +388,8 @@ def completion_perplexity(
     >>> print(round(completion_perplexity(X, topics, 0.01), 1))
     2.0
     """
-    X = sp.csr_array(check_array(X, accept_sparse="csr", input_name="X"))
+    X = check_array(with_valid_indices(X), accept_sparse="csr", input_name="X")
+    X = sp.csr_array(X)
     phi = check_array(topics, allow_nd=True, dtype=np.float64, input_name="topics")
     phi = phi.reshape(-1, *phi.shape[-2:])
     if phi.shape[2] != X.shape[1]:
