@@ -14,7 +14,7 @@ all q parameters are exact draws given a, and iterations cost r numbers, not q.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import qr
+from scipy.linalg import svd
 
 from skbayes_sg.inference.exploration.one_mode import explore
 from skbayes_sg.inference.exploration.region import MAX_DENSE
@@ -27,6 +27,7 @@ from skbayes_sg.kernels.protocol.model import theta_of
 from skbayes_sg.kernels.protocol.sampler import preconditioner_of
 
 MAX_ROWS = 2048  # up to which the whole Hessian of a is used
+RANK = 1e-10  # smallest singular value of a direction, in units of the largest
 FEWER = 0.8  # rows for each parameter from which on the reduction does not pay
 
 
@@ -88,23 +89,27 @@ def _(model, request):
 def _is_wide(model, request):
     """Whether the rows are so few that their span is the better place for chains."""
     settings = request.settings
-    n, q = _sizes(model)
-    few = n <= FEWER * q or (q * model.n_outputs > MAX_DENSE and n <= q)
     plain = type(model) is GLM and n_scores(model) == model.n_outputs
     plain = plain and not model.units.scale.size
     automatic = settings.preconditioner == "auto" and settings.gradient == "auto"
     suited = preconditioner_of(request.sampler) == "auto"
     in_memory = settings.keep == "draws" and settings.storage is None
-    return (
-        few
-        and min(n, q) * model.n_outputs <= MAX_ROWS
-        and plain
-        and automatic
-        and suited
-        and in_memory
-        and settings.storage_dtype is None
-        and request.total is None
-    )
+    in_memory = in_memory and settings.storage_dtype is None
+    asked = plain and automatic and suited and in_memory and request.total is None
+    n, q = _sizes(model)
+    if not asked or n > MAX_ROWS:
+        return False
+    n, d = _n_different(model), q * model.n_outputs
+    small = min(n, q) * model.n_outputs <= MAX_ROWS
+    return small and (n <= FEWER * q or (d > MAX_DENSE and n <= q))
+
+
+def _n_different(model):
+    """Return the number of different rows that have a weight."""
+    A = _design(model)
+    if model.weights.size:
+        A = A[model.weights > 0]
+    return len(np.unique(A, axis=0))
 
 
 def _sizes(model):
@@ -112,17 +117,21 @@ def _sizes(model):
     return n, p + int(model.intercept)
 
 
-def reduced(model):
-    """Return the regression of a, and what the rows see."""
-    n, q = _sizes(model)
-    A = np.ones((n, q))
+def _design(model):
+    """Return the rows with a column of ones for the intercept, (n, q)."""
+    A = np.ones(_sizes(model))
     for part, matrix in each_part(model.rows):
         A[part, : shape_rows(model.rows)[1]] = dense(matrix)
-    sd = 1.0 / np.sqrt(model.prior_precision.reshape(model.n_outputs, q))
+    return A
+
+
+def reduced(model):
+    """Return the regression of a, and what the rows see."""
+    A = _design(model)
+    sd = 1.0 / np.sqrt(model.prior_precision.reshape(model.n_outputs, -1))
     with one_blas_thread():
-        # Priors of all outputs are equal, so that one basis serves them all.
-        A *= sd[0]
-        basis = qr(A.T, mode="economic", check_finite=False)[0]
+        A *= sd[0]  # priors of all outputs are equal, so that one basis serves them all
+        basis = _basis(A if not model.weights.size else A * _roots(model.weights))
         rows = np.ascontiguousarray(A @ basis, model.y.dtype)
     inner = model._replace(
         rows=rows,
@@ -131,6 +140,22 @@ def reduced(model):
         units=Units(),
     )
     return inner, Seen(basis, sd, model.units)
+
+
+def _roots(weights):
+    return np.sqrt(weights.astype(np.float64))[:, None]
+
+
+def _basis(A):
+    """Return an orthonormal basis of the span of the rows, (q, r).
+
+    It depends on A' A alone: a row of weight two is the same as two rows.
+    """
+    basis, singular = svd(A.T, full_matrices=False, check_finite=False)[:2]
+    rank = max(1, np.sum(singular > RANK * singular[0]))
+    basis = basis[:, :rank]
+    largest = np.argmax(np.abs(basis), axis=0)
+    return basis * np.where(basis[largest, np.arange(rank)] < 0, -1.0, 1.0)
 
 
 def _inner_request(model, request, seen):
