@@ -89,20 +89,26 @@ def _draw_links(features, n_users, n_user_features, work, x, beta, rng):
         for k in range(indptr[g], indptr[g + 1]):
             for f in range(q):
                 mean[indices[k], f] += data[k] * links[g, f]
+    total = work.moments[0]
     for g in range(p):
         side = 0 if g < n_user_features else 1
         size = 0.0
+        total[:] = 0.0
         for k in range(indptr[g], indptr[g + 1]):
-            size += data[k] * data[k]
+            z, row, center = data[k], x[indices[k]], mean[indices[k]]
+            size += z * z
+            for f in range(q):
+                total[f] += z * (row[f] - center[f])
         for f in range(q):
-            total = size * links[g, f]
-            for k in range(indptr[g], indptr[g + 1]):
-                total += data[k] * (x[indices[k], f] - mean[indices[k], f])
+            center = (total[f] + size * links[g, f]) / (size + kappa[side])
             sd = 1.0 / math.sqrt(beta * hyper[side, 1, f] * (size + kappa[side]))
-            new = total / (size + kappa[side]) + sd * rng.standard_normal()
-            for k in range(indptr[g], indptr[g + 1]):
-                mean[indices[k], f] += data[k] * (new - links[g, f])
+            new = center + sd * rng.standard_normal()
+            total[f] = new - links[g, f]
             links[g, f] = new
+        for k in range(indptr[g], indptr[g + 1]):
+            z, center = data[k], mean[indices[k]]
+            for f in range(q):
+                center[f] += z * total[f]
     for side in range(2):
         first, last = (0, n_user_features) if side == 0 else (n_user_features, p)
         squares = 0.0
