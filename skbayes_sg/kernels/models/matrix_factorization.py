@@ -421,10 +421,10 @@ def largest_curvature(model, work, theta, unit, guess, n_iter):
     """Return the largest eigenvalue of the Hessian of -log p in `unit`, by iteration.
 
     The Gauss-Newton Hessian of the rows; other parameters, which touch every row, are
-    left out.
+    left out. `guess`, where the iteration starts, becomes the eigenvector.
     """
     n, q = model.n_users + model.n_items, width(model)
-    v = guess[: n * q].copy()
+    v = guess[: n * q]
     direction, out = np.zeros_like(theta), np.empty_like(theta)
     for _ in range(n_iter):
         size = math.sqrt(np.sum(v * v))
