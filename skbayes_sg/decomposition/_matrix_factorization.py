@@ -17,7 +17,13 @@ from skbayes_sg.decomposition._rating_checks import (
     check_recommender,
     far_out,
 )
-from skbayes_sg.decomposition._rating_model import Layout, build_model, in_order
+from skbayes_sg.decomposition._rating_model import (
+    Layout,
+    build_model,
+    choices,
+    in_order,
+    row_width,
+)
 from skbayes_sg.decomposition._rating_predictions import RatingPredictionMixin
 from skbayes_sg.decomposition._rating_sets import use_sets
 from skbayes_sg.decomposition._rating_updates import RatingUpdateMixin
@@ -76,6 +82,15 @@ class SGBPMFRecommender(
         of its users one of an item, beside other features. "auto" tries both on
         held-out ratings of the fit, if there are 5,000 to 2,000,000 of them and the
         draws take less than 1 GB, and is False otherwise.
+    feedback : {"ratings", "implicit"}, default="ratings"
+        "implicit" is for choices without ratings, such as clicks: every pair of a user
+        and an item is an outcome, 1 for the pairs in X and 0 for all others, and
+        `recommend` ranks by what a user is likely to choose next. y is ignored and may
+        be None; `sample_weight` may hold confidences. There are no biases, noise
+        factors and sets.
+    unobserved_weight : float, default=1.0
+        Factor of the log-likelihood of each pair that is not in X, with implicit
+        feedback.
     rating_range : tuple of (float, float) or None, default=None
         Predictions are clipped to it; None is the range of the ratings in `fit`.
     sampler : str, sampler or None, default=None
@@ -156,6 +171,8 @@ class SGBPMFRecommender(
         user_features=None,
         item_features=None,
         implicit_sets="auto",
+        feedback="ratings",
+        unobserved_weight=1.0,
         rating_range=None,
         sampler=None,
         gradient="auto",
@@ -186,6 +203,8 @@ class SGBPMFRecommender(
         self.user_features = user_features
         self.item_features = item_features
         self.implicit_sets = implicit_sets
+        self.feedback = feedback
+        self.unobserved_weight = unobserved_weight
         self.rating_range = rating_range
         self.sampler = sampler
         self.gradient = gradient
@@ -209,7 +228,10 @@ class SGBPMFRecommender(
 
     @with_callbacks
     def fit(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Draw from the posterior of the factors.
 
@@ -218,7 +240,7 @@ class SGBPMFRecommender(
         X : array-like or data frame of shape (n_samples, 2)
             User and item of each rating; labels of any hashable type.
         y : array-like of shape (n_samples,)
-            Ratings.
+            Ratings; ignored with implicit feedback.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors of the ratings' log-likelihoods.
 
@@ -235,12 +257,10 @@ class SGBPMFRecommender(
             encoded = encode(users), encode(items)
             labels, codes = zip(*encoded, strict=True)
             ratings = in_order(*codes, y, weights, [len(own) for own in labels])
+            ratings = choices(ratings) if self.feedback == "implicit" else ratings
             start = self._earlier_draws(labels, ratings)
             self.users_, self.items_ = labels
-            self.classes_ = np.unique(y)
-            low, high = self.rating_range or (self.classes_[0], self.classes_[-1])
-            self.rating_range_ = float(low), float(high)
-            self.mean_rating_ = float(np.average(y, weights=weights))
+            self._set_scale(ratings)
             model = self._build_model(ratings)
             if self.sampler is None:
                 sampler = automatic_sampler(model, self._settings)
@@ -314,7 +334,7 @@ class SGBPMFRecommender(
         names, layout = self._parameter_names(), self._layout
         first = names.index("noise precision")
         learned = [first] * isinstance(self.noise_precision, str)
-        if self.noise_dof is not None:
+        if layout.dof:
             learned += range(first + 1, first + 1 + sum(self._ratings.sizes))
         if not learned:
             raise ValueError(
@@ -344,6 +364,17 @@ class SGBPMFRecommender(
             validate_data(self, X, reset=reset, skip_check_array=True)
         return columns
 
+    def _set_scale(self, ratings):
+        """Set levels, range and mean of the ratings."""
+        if self.feedback == "implicit":
+            self.classes_, self.mean_rating_ = np.array([0.0, 1.0]), 0.0
+            self.rating_range_ = -np.inf, np.inf
+            return
+        self.classes_ = np.unique(ratings.y)
+        low, high = self.rating_range or (self.classes_[0], self.classes_[-1])
+        self.rating_range_ = float(low), float(high)
+        self.mean_rating_ = float(np.average(ratings.y, weights=ratings.weights))
+
     def _build_model(self, ratings):
         """Set what does not depend on draws; return the model of the ratings."""
         self._ratings = ratings
@@ -356,10 +387,10 @@ class SGBPMFRecommender(
         self.has_implicit_sets_ = use_sets(self, ratings, features)
         self._layout = Layout(
             self.n_factors,
-            self.n_factors + self.biases,
+            row_width(self),
             tuple(Z.shape[1] for Z in features),
             self.has_implicit_sets_,
-            float(self.noise_dof or 0.0),
+            float(self.noise_dof or 0.0) if self.feedback == "ratings" else 0.0,
         )
         features = self._all_features(labels, ratings)
         return build_model(self, ratings, features, self.mean_rating_)
@@ -371,7 +402,7 @@ class SGBPMFRecommender(
             return None
         if all(map(np.array_equal, labels, (self.users_, self.items_))):
             return last
-        if self._layout[:2] != (self.n_factors, self.n_factors + self.biases):
+        if self._layout[:2] != (self.n_factors, row_width(self)):
             vars(self).pop("samples_")  # of other unknowns
             return None
         return self._carried_over(last[:, None], labels, ratings)[:, 0]

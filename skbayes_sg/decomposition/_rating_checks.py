@@ -21,6 +21,7 @@ from skbayes_sg.utils._validation import (
 OUTER_SHARE = 0.01  # of the ratings on each side, whose distances may mean nothing
 FAR_OUT = 10.0  # sds from the others, of a rating that an error names
 HYPERPARAMETERS = ("conjugate", "log-scale")
+FEEDBACK = ("ratings", "implicit")
 
 
 def check_recommender(estimator, sampler):
@@ -37,6 +38,8 @@ def check_recommender(estimator, sampler):
     check_option("hyperparameters", estimator.hyperparameters, HYPERPARAMETERS)
     if not isinstance(estimator.implicit_sets, bool):
         check_option("implicit_sets", estimator.implicit_sets, ("auto",))
+    check_option("feedback", estimator.feedback, FEEDBACK)
+    check_number("unobserved_weight", estimator.unobserved_weight, above=0)
     shape, rate = _check_pair("precision_prior", estimator.precision_prior)
     check_number("precision_prior", shape, above=0)
     if not isinstance(rate, str) or rate != "auto":
@@ -46,11 +49,19 @@ def check_recommender(estimator, sampler):
 
 
 def check_ratings(estimator, users, y, sample_weight):
-    """Return ratings and weights, None where all are 1, as arrays."""
+    """Return ratings and weights, None where all are 1, as arrays.
+
+    Implicit feedback has no ratings: a pair is a choice, whatever its y.
+    """
+    if estimator.feedback == "implicit":
+        if y is not None:
+            check_consistent_length(users, y)
+        return np.ones(len(users)), check_sample_weight(sample_weight, len(users))
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y "
-            "is None; it holds the ratings"
+            'is None; it holds the ratings. Choices without ratings need feedback="'
+            'implicit"'
         )
     y = column_or_1d(y, warn=True, dtype=np.float64)
     assert_all_finite(y, input_name="y")
@@ -96,6 +107,16 @@ def _check_combinations(estimator, sampler):
         raise ValueError(
             "sampler=LazyLangevin() moves rows alone, which have a fixed prior "
             'between its draws; use hyperparameters="conjugate"'
+        )
+    if estimator.feedback == "implicit" and moves_prior:
+        raise ValueError(
+            "hyperparameters='log-scale' is for ratings; with feedback=\"implicit\" "
+            'use hyperparameters="conjugate"'
+        )
+    if estimator.feedback == "implicit" and isinstance(sampler, LazyLangevin):
+        raise ValueError(
+            "sampler=LazyLangevin() moves only rows with ratings in a minibatch, but "
+            'with feedback="implicit" every pair counts; leave sampler=None'
         )
     if estimator.preconditioner == "dense":
         raise ValueError(

@@ -11,6 +11,7 @@ from skbayes_sg.decomposition._rating_checks import typical_variance
 from skbayes_sg.inference.exploration.matrix_factorization import with_noise
 from skbayes_sg.kernels.data.rows import CSRRows
 from skbayes_sg.kernels.models import (
+    ImplicitFactorization,
     LogScaleFactorization,
     MatrixFactorization,
     RatingNoise,
@@ -69,6 +70,24 @@ def in_order(users, items, y, weights, sizes):
     return Ratings(users[order], items[order], y[order], weights, *sizes)
 
 
+def choices(ratings):
+    """Return each pair of `Ratings` once, with the sum of its weights."""
+    first = np.ones(len(ratings.y), bool)
+    first[1:] = np.diff(ratings.users) != 0
+    first[1:] |= np.diff(ratings.items) != 0
+    if first.all():
+        return ratings
+    weights = np.ones(len(ratings.y)) if ratings.weights is None else ratings.weights
+    total = np.add.reduceat(weights, np.flatnonzero(first))
+    return ratings.part(first)._replace(weights=total)
+
+
+def row_width(estimator):
+    """Return the number of parameters of a user or an item; choices have no biases."""
+    has_biases = estimator.biases and estimator.feedback == "ratings"
+    return estimator.n_factors + has_biases
+
+
 def build_model(estimator, ratings, features, mean_rating):
     """Return the model of ratings; `features` are those of users and of items, CSR."""
     dtype, d = np.dtype(estimator.dtype), estimator.n_factors
@@ -76,10 +95,13 @@ def build_model(estimator, ratings, features, mean_rating):
     weights, temperature = ratings.weights, estimator.temperature
     weights = likelihood_weights(weights, temperature, len(ratings.y))
     columns = sp.csc_array(sp.block_diag(features), dtype=dtype)
-    variance = typical_variance(ratings.y)
+    is_implicit = estimator.feedback == "implicit"
+    density = len(ratings.y) / (ratings.n_users * ratings.n_items)
+    of_choices = density * (1.0 - 0.5 * density)  # more than 0 if all were chosen
+    variance = of_choices if is_implicit else typical_variance(ratings.y)
     # Factors have the units of the square root of a rating, biases of a rating.
-    units = [math.sqrt(variance)] * d + [variance] * bool(estimator.biases)
-    units = np.array(units)
+    has_biases = row_width(estimator) > d
+    units = np.array([math.sqrt(variance)] * d + [variance] * has_biases)
     shape, rate = estimator.precision_prior
     rate = 0.1 * units if isinstance(rate, str) else np.full(units.size, rate)
     start = np.zeros((2, 2, units.size))
@@ -87,6 +109,7 @@ def build_model(estimator, ratings, features, mean_rating):
     learns = isinstance(estimator.noise_precision, str)
     moves_prior = estimator.hyperparameters == "log-scale"
     kind = LogScaleFactorization if moves_prior else MatrixFactorization
+    kind = ImplicitFactorization if is_implicit else kind
     return with_noise(
         kind(
             pairs=np.stack([ratings.users, n_users + ratings.items], 1).astype("i4"),
@@ -95,7 +118,7 @@ def build_model(estimator, ratings, features, mean_rating):
             n_users=n_users,
             n_items=ratings.n_items,
             n_factors=d,
-            biases=estimator.biases,
+            biases=has_biases,
             features=CSRRows(
                 columns.data,
                 columns.indices.astype(np.int32),
@@ -108,8 +131,9 @@ def build_model(estimator, ratings, features, mean_rating):
                 2.0 / variance if learns else estimator.noise_precision,
                 variance,
                 learns,
-                float(estimator.noise_dof or 0.0),
+                0.0 if is_implicit else float(estimator.noise_dof or 0.0),
                 np.ones(n, dtype),
+                estimator._unobserved_weight(),
             ),
             refresh_every=1,
         )

@@ -83,6 +83,11 @@ class RatingPredictionMixin:
             Probabilities in the order of `classes_`.
         """
         check_is_fitted(self)
+        if self.feedback == "implicit":
+            raise ValueError(
+                'predict_proba has no answer with feedback="implicit": choices have no '
+                "levels. predict and recommend give scores"
+            )
         n, n_levels = len(self._ratings.y), len(self.classes_)
         if n_levels > MAX_LEVELS or (n_levels > 20 and 2 * n_levels > n):
             raise ValueError(
@@ -108,9 +113,14 @@ class RatingPredictionMixin:
             part = slice(first, first + PAIRS_AT_ONCE)
             features = [self._features_of(z, columns[z][part]) for z in (0, 1)]
             m = pair_moments(draws, users[part], items[part], *features)
-            parts.append((self.mean_rating_ + m.mean, np.sqrt(m.variance + m.noise)))
+            parts.append((self.mean_rating_ + m.mean, self._std(m)))
         mean, std = (np.concatenate(part) for part in zip(*parts, strict=True))
         return mean, std
+
+    def _std(self, moments):
+        """Return standard deviations: of ratings, or of the means of choices."""
+        has_noise = self.feedback == "ratings"
+        return np.sqrt(moments.variance + has_noise * moments.noise)
 
     def _factors(self):
         """Return all draws in the format of the predictions."""

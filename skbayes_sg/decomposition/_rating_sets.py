@@ -27,6 +27,8 @@ def use_sets(estimator, ratings, features):
     "auto" makes two short fits to nine tenths of the ratings and compares errors on the
     rest. The outcome depends on the data alone, not on the seed.
     """
+    if estimator.feedback == "implicit":
+        return False
     if estimator.implicit_sets != "auto":
         return estimator.implicit_sets
     if not MIN_TRIED <= len(ratings.y) <= MAX_TRIED:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from skbayes_sg.base._sampling import likelihood_weights
 from skbayes_sg.decomposition._rating_checks import check_ratings
-from skbayes_sg.decomposition._rating_model import in_order
+from skbayes_sg.decomposition._rating_model import choices, in_order
 from skbayes_sg.inference.rating_fold_in import carried_over, fold_in
 from skbayes_sg.utils._labels import encode, joined, lookup
 from skbayes_sg.utils._typing import MatrixLike
@@ -19,7 +19,10 @@ class RatingUpdateMixin:
     """Fold-in of new users, new items and new ratings into posterior draws."""
 
     def partial_fit(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Take in further ratings without running the chains.
 
@@ -34,7 +37,7 @@ class RatingUpdateMixin:
         X : array-like or data frame of shape (n_samples, 2)
             User and item of each rating, known or not.
         y : array-like of shape (n_samples,)
-            Ratings.
+            Ratings; ignored with implicit feedback.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors of the ratings' log-likelihoods.
 
@@ -74,6 +77,7 @@ class RatingUpdateMixin:
                 joined_weights(old.weights, len(old.y), weights, len(y)),
                 [len(distinct) for distinct in labels],
             )
+            ratings = choices(ratings) if self.feedback == "implicit" else ratings
             touched = np.unique(grown[0][1][old.n_users :])
             samples = self._carried_over(self.samples_, labels, ratings, touched)
             self.users_, self.items_ = labels
@@ -105,8 +109,15 @@ class RatingUpdateMixin:
             np.union1d(users, touched).astype(np.int64),
             items,
             np.random.default_rng(seed),
+            self._unobserved_weight(),
         )
         return samples
+
+    def _unobserved_weight(self):
+        """Return the weight of a pair that is not in the data, 0 for ratings."""
+        if self.feedback == "ratings":
+            return 0.0
+        return self.unobserved_weight / self.temperature
 
 
 def joined_weights(first, n_first, second, n_second):

@@ -27,7 +27,11 @@ class RecommendationMixin:
         items: ArrayLike | None = None,
         filter_items: ArrayLike | None = None,
     ) -> tuple[np.ndarray, ...]:
-        """Return the items with the highest mean rating, best first.
+        """Return the items with the highest scores, best first.
+
+        Scores of a model of ratings are mean ratings: what a user would like if it came
+        to a rating. They do not tell which items a user is going to choose, for which a
+        model with ``feedback="implicit"`` ranks several times better.
 
         Parameters
         ----------
@@ -38,7 +42,8 @@ class RecommendationMixin:
         filter_seen : bool, default=True
             Leave out the items that a user rated in `fit`.
         return_std : bool, default=False
-            Also return standard deviations of the ratings.
+            Also return standard deviations of the ratings; with implicit feedback those
+            of the scores.
         items : array-like of labels, default=None
             The items to choose from, all of the fit by default.
         filter_items : array-like of labels, default=None
@@ -50,7 +55,7 @@ class RecommendationMixin:
             Labels of items; a row for each user if several were given. If a user has
             fewer than `n` items left, others follow, with score -inf.
         scores : ndarray of shape (n,) or (n_users, n)
-            Mean ratings, not clipped.
+            Mean ratings, not clipped, or scores of choices.
         stds : ndarray of shape (n,) or (n_users, n)
             Standard deviations. Only with ``return_std=True``.
         """
@@ -165,7 +170,7 @@ class RecommendationMixin:
         rows = np.repeat(np.arange(len(codes)), best.shape[1])
         none = np.zeros((len(rows), 0))
         moments = pair_moments(draws, codes[rows], best.ravel(), features[rows], none)
-        return np.sqrt(moments.variance + moments.noise).reshape(best.shape)
+        return self._std(moments).reshape(best.shape)
 
 
 def _best(scores, n):

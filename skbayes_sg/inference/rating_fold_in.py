@@ -6,7 +6,8 @@ Given a draw of the items, the row of a user is Gaussian,
     P = L + alpha s_i sum_k w_k t_j a_j a_j',      a_j = (V_j, 1),
 
 and its noise s_i has a Gamma law given the row. A few turns of the two draw both. The
-rows of others do not move, so that the cost is that of the new ratings alone.
+rows of others do not move, so that the cost is that of the new ratings alone. With
+implicit feedback all other items add alpha c a_j a_j' to P.
 """
 
 import numpy as np
@@ -60,7 +61,7 @@ def carried_over(draws, origins, old_sizes, layout):
     return np.concatenate([part.reshape(*lead, -1) for part in parts], axis=-1)
 
 
-def fold_in(draws, ratings, y, weights, features, users, items, rng):
+def fold_in(draws, ratings, y, weights, features, users, items, rng, unobserved=0.0):
     """Draw the rows of `users` and `items`, codes, given their ratings and the rest.
 
     Parameters
@@ -77,6 +78,8 @@ def fold_in(draws, ratings, y, weights, features, users, items, rng):
         Codes of those to be drawn.
     rng : Generator
         Source of random numbers.
+    unobserved : float, default=0.0
+        Weight of pairs without a rating, of implicit feedback.
     """
     codes = ratings.users, ratings.items
     turns = [(0, users), (1, items)]
@@ -90,10 +93,10 @@ def fold_in(draws, ratings, y, weights, features, users, items, rng):
             here = orders[side][begin:end]
             z = features[side][[row]].toarray()[0]
             data = codes[1 - side][here], y[here], weights[here]
-            redraw(draws, side, row, *data, z, rng)
+            redraw(draws, side, row, *data, z, rng, unobserved)
 
 
-def redraw(draws, side, row, others, y, weights, features, rng):
+def redraw(draws, side, row, others, y, weights, features, rng, unobserved=0.0):
     """Draw one user or item anew in all `draws`, a `RatingDraws` that changes in place.
 
     Parameters
@@ -114,6 +117,8 @@ def redraw(draws, side, row, others, y, weights, features, rng):
         Features of the user or the item, those of its set included.
     rng : Generator
         Source of random numbers.
+    unobserved : float, default=0.0
+        Weight of pairs without a rating, of implicit feedback.
     """
     rows, noise, d, dof = draws.rows, draws.noise, draws.n_factors, draws.dof
     n = draws.n_users
@@ -125,6 +130,11 @@ def redraw(draws, side, row, others, y, weights, features, rng):
     w = weights * noise[:, :1].astype(np.float64) * noise[:, 1 + others]
     weighted = np.swapaxes(design * w[..., None], 1, 2)
     gram, linear = weighted @ design, np.einsum("sak,sk->sa", weighted, target)
+    if unobserved:
+        every = (rows[:, n:] if side == 0 else rows[:, :n]).astype(np.float64)
+        alpha = unobserved * noise[:, 0].astype(np.float64)
+        rest = np.swapaxes(every, 1, 2) @ every - np.swapaxes(design, 1, 2) @ design
+        gram += alpha[:, None, None] * rest
     precision, own = draws.hyper[:, side, 1].astype(np.float64), np.ones(len(rows))
     for _ in range(N_TURNS if dof else 1):
         scaled = own[:, None, None] * gram, own[:, None] * linear

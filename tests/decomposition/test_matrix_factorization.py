@@ -495,9 +495,7 @@ def test_seen_items_fill_up_the_end(model, ratings):
 
 def test_recommendations_in_blocks_are_the_same(model, monkeypatch):
     whole = model.recommend(model.users_, n=3)
-    monkeypatch.setattr(
-        "skbayes_sg.decomposition._rating_predictions.CELLS_AT_ONCE", 100
-    )
+    monkeypatch.setattr("skbayes_sg.decomposition._recommendations.CELLS_AT_ONCE", 100)
     for a, b in zip(whole, model.recommend(model.users_, n=3), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5)
 

@@ -125,6 +125,7 @@ def automatic_sampler(model, settings):
         return WARM_UP_SAMPLER
     n = model.n_users + model.n_items
     few = 2 * size < LAZY_SHARE * n and has_rows_alone(model)
+    few = few and model.noise.unobserved == 0.0
     return LazyLangevin() if few else LeimkuhlerMatthews()
 
 
@@ -187,6 +188,7 @@ def row_geometry(model, draws, earlier=None):
         hessian_diagonal(model, work, theta, out)
         total += out[: n * q].reshape(n, q)
         total += np.repeat(work.hyper[:, 1], [model.n_users, model.n_items], axis=0)
+        total += _curvature_of_all_pairs(model, work, theta)
     total /= len(draws)
     total[:, :d] = np.sqrt(np.mean(total[:, :d] ** 2, axis=1, keepdims=True))
     curvature = np.concatenate([total.ravel(), _hyper_curvature(model, places[0][0])])
@@ -203,6 +205,18 @@ def row_geometry(model, draws, earlier=None):
     dtype = model.y.dtype
     coordinates = Diagonal(np.zeros(unit.size, dtype), unit.astype(dtype))
     return RowGeometry(coordinates, unit, largest, typical, direction)
+
+
+def _curvature_of_all_pairs(model, work, theta):
+    """Return alpha c sum_j V_jf^2 for users, and the same for items, (n, q)."""
+    n, q, c = model.n_users + model.n_items, width(model), model.noise.unobserved
+    if c == 0.0:
+        return np.zeros((n, q))
+    squares = theta[: n * q].reshape(n, q).astype(np.float64) ** 2
+    users, items = squares[: model.n_users], squares[model.n_users :]
+    sums = np.stack([items.sum(axis=0), users.sum(axis=0)])
+    strength = c * float(work.noise[0])
+    return strength * np.repeat(sums, [model.n_users, model.n_items], axis=0)
 
 
 def random_start(model, rng):
@@ -300,7 +314,9 @@ def with_noise(model):
     item has grown. Conditional means, in turn.
     """
     n, users, items = model.n_users, *model.pairs.T
-    alpha, rate, learns, dof, own = model.noise
+    alpha, rate, learns, dof, own, unobserved = model.noise
+    if unobserved > 0.0:
+        return model
     weights = model.weights if model.weights.size else np.ones(model.y.size)
     squares, own = weights * model.y.astype(np.float64) ** 2, own.astype(np.float64)
     sides = (users, items, slice(n)), (items, users, slice(n, None))

@@ -21,6 +21,7 @@ from skbayes_sg.kernels.models.dirichlet import DirichletMultinomial
 from skbayes_sg.kernels.models.expanded_dirichlet import ExpandedDirichlet
 from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import GLM
+from skbayes_sg.kernels.models.implicit_factorization import ImplicitFactorization
 from skbayes_sg.kernels.models.lda import LDA
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
 from skbayes_sg.kernels.models.log_scale_factorization import LogScaleFactorization
@@ -40,6 +41,7 @@ __all__ = [
     "ExpandedDirichlet",
     "GLM",
     "GaussianMean",
+    "ImplicitFactorization",
     "LDA",
     "LogScaleFactorization",
     "MLP",
