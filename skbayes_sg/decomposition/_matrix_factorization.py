@@ -33,12 +33,16 @@ from skbayes_sg.inference.exploration.matrix_factorization import (
     WARM_UP_SAMPLER,
     automatic_sampler,
 )
+from skbayes_sg.inference.rating_levels import fit_levels
 from skbayes_sg.utils._labels import encode, feature_table, label_columns
 from skbayes_sg.utils._typing import MatrixLike
 from skbayes_sg.utils._validation import all_or_nothing
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MAX_LEVELS = 256  # of ratings that have levels
+MIN_VALUES = 20  # distinct ratings up to which all are levels
 
 
 class SGBPMFRecommender(
@@ -122,6 +126,8 @@ class SGBPMFRecommender(
         Labels of the users and the items.
     classes_ : ndarray of shape (n_levels,)
         The rating levels, in order.
+    cut_points_ : ndarray of shape (n_levels - 1,) or None
+        Where the levels of `predict_proba` meet; None if the ratings have no levels.
     mean_rating_ : float
         Mean of the ratings, to which all predictions are relative.
     samples_ : ndarray of shape (n_chains, n_draws, dim)
@@ -268,6 +274,7 @@ class SGBPMFRecommender(
                 fit = self._sample_posterior(model, sampler, start)
             except DivergenceError as error:
                 raise DivergenceError(f"{error}{far_out(y)}") from error
+            self._set_levels()
         return self._finished(fit)
 
     def fit_matrix(
@@ -334,7 +341,7 @@ class SGBPMFRecommender(
         names, layout = self._parameter_names(), self._layout
         first = names.index("noise precision")
         learned = [first] * isinstance(self.noise_precision, str)
-        if layout.dof:
+        if layout.dof and self.noise_dof is not None:
             learned += range(first + 1, first + 1 + sum(self._ratings.sizes))
         if not learned:
             raise ValueError(
@@ -374,6 +381,17 @@ class SGBPMFRecommender(
         low, high = self.rating_range or (self.classes_[0], self.classes_[-1])
         self.rating_range_ = float(low), float(high)
         self.mean_rating_ = float(np.average(ratings.y, weights=ratings.weights))
+
+    def _set_levels(self):
+        """Set what turns predictions into probabilities of levels, if there are any."""
+        self._levels = self.cut_points_ = None
+        n, n_levels = len(self._ratings.y), len(self.classes_)
+        is_continuous = n_levels > MAX_LEVELS or 2 * max(n_levels, MIN_VALUES) > n
+        if self.feedback == "ratings" and (n_levels <= MIN_VALUES or not is_continuous):
+            ratings = self._ratings
+            y = ratings.y - self.mean_rating_
+            self._levels = fit_levels(self._factors(), ratings, y, self.classes_)
+            self.cut_points_ = self.mean_rating_ + self._levels.cuts
 
     def _build_model(self, ratings):
         """Set what does not depend on draws; return the model of the ratings."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.decomposition._rating_sets import with_sets
@@ -13,7 +13,6 @@ from skbayes_sg.utils._typing import MatrixLike, Predictions
 from skbayes_sg.utils._validation import check_number
 
 PAIRS_AT_ONCE = 2**16  # pairs whose predictions are held in memory together
-MAX_LEVELS = 256  # of ratings that have levels; more are numbers of any size
 
 
 class RatingPredictionMixin:
@@ -70,7 +69,9 @@ class RatingPredictionMixin:
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return the probability of each rating level.
 
-        The predictive Gaussian is integrated between the mid-points of the levels.
+        An ordinal model: the predictive Gaussian is integrated between `cut_points_`,
+        which are learned from the ratings, and mixed with the frequencies of the levels
+        as far as this helps for ratings that are left out.
 
         Parameters
         ----------
@@ -88,17 +89,14 @@ class RatingPredictionMixin:
                 'predict_proba has no answer with feedback="implicit": choices have no '
                 "levels. predict and recommend give scores"
             )
-        n, n_levels = len(self._ratings.y), len(self.classes_)
-        if n_levels > MAX_LEVELS or (n_levels > 20 and 2 * n_levels > n):
+        if self._levels is None:
             raise ValueError(
-                f"predict_proba has no answer: the ratings y have {n_levels} distinct "
-                "values, too many for levels. Use predict_interval, or "
-                "predict(X, return_std=True), or round y before fit"
+                f"predict_proba has no answer: y had {len(self.classes_)} distinct "
+                "values, too many for levels. Use predict_interval, or predict(X, "
+                "return_std=True), or round y before fit"
             )
         mean, std = self._predictive(X)
-        middle = 0.5 * (self.classes_[1:] + self.classes_[:-1])
-        below = ndtr((middle - mean[:, None]) / std[:, None])
-        return np.diff(below, axis=1, prepend=0.0, append=1.0)
+        return self._levels.probabilities(mean - self.mean_rating_, std)
 
     def _predictive(self, X):
         """Return mean, not clipped, and standard deviation of each rating."""
