@@ -12,6 +12,7 @@ from skbayes_sg.cluster._graphs import check_graph, check_pairs, neighbors
 from skbayes_sg.cluster._link_answers import LinkAnswersMixin
 from skbayes_sg.inference.divergence import DivergenceError
 from skbayes_sg.inference.graphs import GraphDraws, align_draws
+from skbayes_sg.inference.moments import n_buffered
 from skbayes_sg.kernels.models.blockmodel import Blockmodel, event_room
 from skbayes_sg.kernels.models.blockmodel_degrees import DegreeBlockmodel
 from skbayes_sg.kernels.models.blockmodel_pairs import MAX_NODES, PairBlockmodel
@@ -23,6 +24,10 @@ from skbayes_sg.utils._validation import (
     check_number,
     check_option,
 )
+
+
+EVENT_BYTES = 44  # of one of the random events without degree correction
+AVERAGES = 5  # arrays of the size of a draw, in double precision, to average draws
 
 
 class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
@@ -259,6 +264,32 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
             `labels_`.
         """
         return self.fit(X, y, exclude=exclude).labels_
+
+    def memory_needed(self, X: MatrixLike) -> int:
+        """Estimate the memory of `fit` in addition to X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_nodes, n_nodes), graph, or pairs
+            As for `fit`.
+
+        Returns
+        -------
+        n_bytes : int
+            For `Gibbs`: of links, memberships, draws, and what computes their means.
+        """
+        self._check_parameters()
+        graph = check_graph(X)
+        n, k, n_links = graph.nodes.size, self.n_components, graph.indices.size // 2
+        dim = n * (k + self._has_activities()) + 2 * k + 1
+        per_chain = 4 * n * k + 28 * n
+        if not self._has_activities():
+            per_chain += EVENT_BYTES * event_room(n, n_links)
+        if self.keep == "draws":
+            per_chain += 4 * self.n_draws * dim
+        else:
+            per_chain += 16 * dim + 4 * n_buffered(dim) * dim
+        return 16 * n_links + 24 * n + AVERAGES * 8 * dim + self.n_chains * per_chain
 
     def _check_parameters(self):
         """Validate the parameters; return the sampler."""
