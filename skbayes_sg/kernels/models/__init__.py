@@ -21,6 +21,7 @@ from skbayes_sg.kernels.models.blockmodel_degrees import DegreeBlockmodel
 from skbayes_sg.kernels.models.blockmodel_pairs import PairBlockmodel
 from skbayes_sg.kernels.models.dirichlet import DirichletMultinomial
 from skbayes_sg.kernels.models.expanded_dirichlet import ExpandedDirichlet
+from skbayes_sg.kernels.models.free_sequences import FreeSequences
 from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import GLM
 from skbayes_sg.kernels.models.lda import LDA
@@ -41,6 +42,7 @@ __all__ = [
     "DegreeBlockmodel",
     "DirichletMultinomial",
     "ExpandedDirichlet",
+    "FreeSequences",
     "GLM",
     "GaussianMean",
     "LDA",
