@@ -186,6 +186,16 @@ def test_a_learned_prior_is_near_that_of_the_data(graph):
     assert model.membership_prior_ == pytest.approx(1 / K)
 
 
+def test_memory_is_known_before(graph):
+    """More for plain draws than for sums of them, and for events."""
+    kept = [
+        blockmodel(n_draws=100, **settings).memory_needed(graph.adjacency)
+        for settings in ({}, {"keep": "variances"}, {"degree_correction": False})
+    ]
+    assert kept[0] > 2 * 100 * 4 * N * (K + 1)  # of two chains
+    assert kept[1] < kept[0] < kept[2]
+
+
 def test_too_many_events_are_an_error(graph, monkeypatch):
     for module in ("kernels.models.blockmodel", "cluster._blockmodel"):
         monkeypatch.setattr(f"skbayes_sg.{module}.event_room", lambda n, m: 1)
