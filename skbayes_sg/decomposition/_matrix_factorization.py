@@ -24,6 +24,7 @@ from skbayes_sg.decomposition._rating_model import (
     in_order,
     row_width,
 )
+from skbayes_sg.decomposition._rating_pickles import brought_up_to_date
 from skbayes_sg.decomposition._rating_predictions import RatingPredictionMixin
 from skbayes_sg.decomposition._rating_sets import use_sets
 from skbayes_sg.decomposition._rating_updates import RatingUpdateMixin
@@ -370,6 +371,9 @@ class SGBPMFRecommender(
         if reset or hasattr(X, "__array__"):  # a list of pairs has no names to miss
             validate_data(self, X, reset=reset, skip_check_array=True)
         return columns
+
+    def __setstate__(self, state):
+        super().__setstate__(brought_up_to_date(state))
 
     def _set_scale(self, ratings):
         """Set levels, range and mean of the ratings."""

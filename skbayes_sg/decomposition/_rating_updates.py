@@ -58,6 +58,11 @@ class RatingUpdateMixin:
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, sample_weight)
+        if np.isnan(self._ratings.y).any():
+            raise ValueError(
+                "partial_fit needs the ratings of the fit, which pickles of earlier "
+                "versions do not contain; fit again"
+            )
         with all_or_nothing(self):
             users, items = self._label_columns(X, reset=False)
             y, weights = check_ratings(self, users, y, sample_weight)
