@@ -1,7 +1,7 @@
-"""Posteriors of regressions against long reference chains: the long suite.
+"""Posteriors of regressions against exact ones and long chains: the long suite.
 
-12,000 draws: means have an error of about 0.015 sd, sds of about 1 %; the references
-have 25,000 draws.
+12,000 draws: means have an error of about 0.015 sd, sds of about 1 %; references that
+are chains have 25,000 draws.
 """
 
 import functools
