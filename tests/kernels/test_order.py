@@ -1,8 +1,8 @@
 """The order of each scheme on the density exp(-theta^4 / 4), and through maps.
 
-There is no Monte Carlo error: a step is a function of the state and of normals. Its transition operator on functions,
-by Gauss-Hermite quadrature over the normals and interpolation between Chebyshev nodes,
-has the stationary law as its left eigenvector.
+There is no Monte Carlo error: a step is a function of the state and of normals. Its
+transition operator on functions, by Gauss-Hermite quadrature over the normals and
+interpolation between Chebyshev nodes, has the stationary law as its left eigenvector.
 """
 
 import numpy as np
@@ -170,6 +170,7 @@ def test_order_of_thermostats(sampler, order):
 # the numbers of one copy, the range of its free number, and a step size.
 GAMMA = (3.0, 1.0, 2.0), stats.gamma(3.0, scale=0.5)
 BETA = (2.0, 3.0, 0.0), stats.beta(2.0, 3.0)
+WIDE = (1.0, 4.0, 0.0), stats.beta(1.0, 4.0, loc=-1.0, scale=2.0)
 PAIR = ([2.0, 3.0], [1.0, 1.0], [0.0, 0.0]), stats.beta(2.0, 3.0)
 MAPS = {
     "exp": (Exp, *GAMMA, -5.0, 2.2, 0.2),
