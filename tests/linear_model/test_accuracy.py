@@ -28,7 +28,7 @@ SHAPES = {
     "small": (30, 2),
     "large": (5000, 3),
     "skewed": (60, 3),
-    "p > n": (20, 24),
+    "p > n": (12, 16),
     "badly scaled": (80, 4),
 }
 SEEDS = 10
@@ -57,7 +57,7 @@ def problem(name, kind):
         y = rng.poisson(np.exp(level + eta))
     else:
         y = rng.poisson(np.exp(level + eta) * rng.gamma(2.0, 0.5, n))
-    return X, y.astype(float), 0.02 if kind == "p > n" else 10.0
+    return X, y.astype(float), 1.0 if kind == "p > n" else 10.0
 
 
 @functools.cache
