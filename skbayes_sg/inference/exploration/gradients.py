@@ -18,7 +18,9 @@ from skbayes_sg.kernels.gradients import GRADIENTS, Full, Minibatch
 from skbayes_sg.kernels.protocol.gradient import (
     batch_size_of,
     centered_at,
+    is_prepared,
     needs_mode,
+    prepare,
     with_batch_size,
 )
 from skbayes_sg.kernels.protocol.model import n_rows
@@ -34,7 +36,7 @@ MIN_ROWS = 1000  # up to which all rows are the minibatch
 
 
 def gradient_of_batch(model, request, region, typical):
-    """Return the gradient of a batch that stands for more rows, and its noise, (d,).
+    """Return the gradient of a batch that stands for more rows, its noise, (d,), None.
 
     The noise is that of halves of the batch, extrapolated to all rows.
     """
@@ -46,15 +48,18 @@ def gradient_of_batch(model, request, region, typical):
         seed = request.seed("gradient noise")
         noise = gradient_noise(model, half, region, typical.draws, seed)
         noise *= (1 / n - 1 / total) / (1 / half.batch_size - 1 / n)
-    return Full(), noise
+    return Full(), noise, None
 
 
 def gradient_of_data(model, request, region, typical):
-    """Return a gradient estimator and its relative variance, (d,)."""
+    """Return a gradient estimator and its relative variance, (d,).
+
+    And the estimator prepared for the data, None where it is cheap to prepare.
+    """
     n, gradient = n_rows(model), request.settings.gradient
     sampler, size = request.sampler, request.settings.batch_size
     check_batch_size(size, n)
-    exact = Full(), np.zeros(region.mode.size)
+    exact = Full(), np.zeros(region.mode.size), None
     # Some draws to fit control variates at, the others to measure their noise.
     fitted, others = typical.parted(N_LINEARIZED)
 
@@ -62,10 +67,21 @@ def gradient_of_data(model, request, region, typical):
         seed = request.seed("gradient noise")
         return gradient_noise(model, gradient, region, others, seed)
 
+    last = {}  # noise and prepared estimator of the last size, which holds all rows
+
+    def noise_at(size):
+        if size not in last:
+            last.clear()
+            sized = with_batch_size(estimator, size)
+            ready = prepare(sized, model)
+            ready = ready if is_prepared(ready) else None
+            last[size] = noise_of(ready or sized), ready
+        return last[size][0]
+
     if not isinstance(gradient, str):
         if needs_mode(gradient):
             gradient = centered_at(gradient, region.mode, fitted)
-        return gradient, noise_of(gradient)
+        return gradient, noise_of(gradient), None
     name = gradient
     if name == "auto":  # rows bend too much where the posterior is skewed
         name = "weighted-cv" if typical.is_skewed else "linear-cv"
@@ -85,7 +101,7 @@ def gradient_of_data(model, request, region, typical):
         size = automatic_batch_size(
             n,
             sampler,
-            lambda size: noise_of(with_batch_size(estimator, size)),
+            noise_at,
             typical.steepness,
         )
     elif size == "auto":
@@ -94,8 +110,8 @@ def gradient_of_data(model, request, region, typical):
         size = max(few, n // 100)
     if gradient == "auto" and request.settings.batch_size == "auto" and size > n // 2:
         return exact
-    estimator = with_batch_size(estimator, size)
-    return estimator, noise_of(estimator)
+    noise_at(size)
+    return with_batch_size(estimator, size), *last[size]
 
 
 def automatic_batch_size(n, sampler, noise_of, steepness=1.0):
