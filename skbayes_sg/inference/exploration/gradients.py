@@ -36,7 +36,7 @@ MIN_ROWS = 1000  # up to which all rows are the minibatch
 
 
 def gradient_of_batch(model, request, region, typical):
-    """Return the gradient of a batch that stands for more rows, its noise, (d,), None.
+    """Return the gradient of a batch that stands for more rows, and its noise, (d,).
 
     The noise is that of halves of the batch, extrapolated to all rows.
     """
@@ -48,18 +48,18 @@ def gradient_of_batch(model, request, region, typical):
         seed = request.seed("gradient noise")
         noise = gradient_noise(model, half, region, typical.draws, seed)
         noise *= (1 / n - 1 / total) / (1 / half.batch_size - 1 / n)
-    return Full(), noise, None
+    return Full(), noise
 
 
 def gradient_of_data(model, request, region, typical):
     """Return a gradient estimator and its relative variance, (d,).
 
-    And the estimator prepared for the data, None where it is cheap to prepare.
+    Where it takes long to prepare, `request.memory` has it prepared, as "ready".
     """
     n, gradient = n_rows(model), request.settings.gradient
     sampler, size = request.sampler, request.settings.batch_size
     check_batch_size(size, n)
-    exact = Full(), np.zeros(region.mode.size), None
+    exact = Full(), np.zeros(region.mode.size)
     # Some draws to fit control variates at, the others to measure their noise.
     fitted, others = typical.parted(N_LINEARIZED)
 
@@ -81,7 +81,7 @@ def gradient_of_data(model, request, region, typical):
     if not isinstance(gradient, str):
         if needs_mode(gradient):
             gradient = centered_at(gradient, region.mode, fitted)
-        return gradient, noise_of(gradient), None
+        return gradient, noise_of(gradient)
     name = gradient
     if name == "auto":  # rows bend too much where the posterior is skewed
         name = "weighted-cv" if typical.is_skewed else "linear-cv"
@@ -111,7 +111,8 @@ def gradient_of_data(model, request, region, typical):
     if gradient == "auto" and request.settings.batch_size == "auto" and size > n // 2:
         return exact
     noise_at(size)
-    return with_batch_size(estimator, size), *last[size]
+    noise, request.memory["ready"] = last[size]
+    return with_batch_size(estimator, size), noise
 
 
 def automatic_batch_size(n, sampler, noise_of, steepness=1.0, least=MIN_BATCH):
@@ -120,8 +121,8 @@ def automatic_batch_size(n, sampler, noise_of, steepness=1.0, least=MIN_BATCH):
     Below it, step and minibatch size trade off at equal cost per effective draw.
     ``noise_of(size)`` measures the noise; of `n` rows, its variance is a factor times
     1 / size - 1 / n. The factor is constant for uniform minibatches and falls with the
-    size of preferential ones, so it is measured at sizes that grow fourfold from `least`
-    on.
+    size of preferential ones, so it is measured at sizes that grow fourfold from
+    `least` on.
     """
     full = exact_step(sampler, steepness, TOLERANCE)
 

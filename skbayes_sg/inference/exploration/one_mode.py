@@ -35,7 +35,7 @@ def explore(model, request):
     sampler, settings = request.sampler, request.settings
     if "survey" not in request.memory:
         request.memory["survey"] = _survey(model, request)
-    region, typical, gradient, noise, ready = request.memory["survey"]
+    region, typical, gradient, noise = request.memory["survey"]
     if request.start is None:
         start = typical.spread(settings.n_chains)
     else:
@@ -68,7 +68,7 @@ def explore(model, request):
         step_limit=step_limit(sampler, region, noise=noise),
         center=center,
         factor=region.factor if _is_verified(model, center, typical) else None,
-        ready=ready,
+        ready=request.memory.get("ready"),
     )
 
 
