@@ -452,7 +452,8 @@ def warn_of_mixing(mixing, n_chains):
     """Warn that `fit` has ended with draws that should not be used."""
     signs = []
     if mixing.r_hat is not None:
-        signs.append(f"the {n_chains} chains disagree (R-hat {mixing.r_hat:.2f})")
+        what = f"R-hat of {mixing.quantity}" if mixing.quantity else "R-hat"
+        signs.append(f"the {n_chains} chains disagree ({what} {mixing.r_hat:.2f})")
     if mixing.ess is not None:
         signs.append(f"there are {mixing.ess:.0f} effective draws of some parameter")
     warn_user(

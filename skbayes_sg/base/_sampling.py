@@ -18,7 +18,7 @@ from skbayes_sg.base._saving import VersionedMixin
 from skbayes_sg.inference.exploration import Settings, for_diagnostics
 from skbayes_sg.inference.fitting import Job, fit_chains, inside_search
 from skbayes_sg.inference.moments import Moments
-from skbayes_sg.inference.monitoring import look_at
+from skbayes_sg.inference.monitoring import mixing_of
 from skbayes_sg.inference.progress import Bar
 from skbayes_sg.inference.storage import KEPT
 from skbayes_sg.kernels.compiling import announced
@@ -172,7 +172,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         check_integer("n_chains", self.n_chains, at_least=1)
         check_option("preconditioner", self.preconditioner, PRECONDITIONERS)
         check_option("schedule", self.schedule, SCHEDULES)
-        check_number("temperature", self.temperature, above=0)
+        self._check_temperature()
         check_bool("noise_correction", self.noise_correction)
         check_bool("warm_start", self.warm_start)
         check_option("keep", self.keep, KEPT)
@@ -187,6 +187,9 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
             check_component("gradient", self.gradient, GRADIENTS)
         sampler = self._default_sampler if self.sampler is None else self.sampler
         return check_component("sampler", sampler, SAMPLERS, self._sampler_kinds)
+
+    def _check_temperature(self):
+        check_number("temperature", self.temperature, above=0)
 
     @property
     def _settings(self):
@@ -250,7 +253,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
             return
         if self.step_size != "auto" or self.thin != "auto":
             return
-        mixing = look_at(fit.found.model, fit.draws)
+        mixing = mixing_of(fit.found.model, fit.draws)
         if mixing.failed:
             warn_of_mixing(mixing, self.n_chains)
         elif fit.sd_error != 0.0:

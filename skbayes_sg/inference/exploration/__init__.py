@@ -11,7 +11,9 @@ from skbayes_sg.inference.exploration.request import (
     Request,
     Settings,
     check_draws,
+    check_fit,
     for_diagnostics,
+    longer_thin,
 )
 
 __all__ = [
@@ -19,6 +21,8 @@ __all__ = [
     "Request",
     "Settings",
     "check_draws",
+    "check_fit",
     "explore",
     "for_diagnostics",
+    "longer_thin",
 ]

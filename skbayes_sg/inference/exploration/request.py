@@ -95,6 +95,24 @@ def check_draws(model, draws, step_size):
 
 
 @python_op
+def check_fit(model, found, draws):
+    """Raise a DivergenceError if draws fit worse than what the exploration found.
+
+    `draws` are all recorded draws, (n_chains, n_draws, dim).
+    """
+
+
+@python_op
+def longer_thin(model, found, settings, draws):
+    """Return the thinning with which chains should continue, None if all is well.
+
+    The `draws` made so far are then discarded. The answer may depend on the draws, but
+    not on time, so that equal seeds give equal draws.
+    """
+    return None
+
+
+@python_op
 def for_diagnostics(model):
     """Return the posterior of theta alone, hyperparameters integrated out if can be."""
     return model
