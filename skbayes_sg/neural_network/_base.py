@@ -2,16 +2,22 @@
 
 import itertools
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skbayes_sg.base._diagnostics import check_probability
 from skbayes_sg.base._sampling import BaseSGMCMC, likelihood_weights
 from skbayes_sg.base._streaming import StreamingMixin
 from skbayes_sg.inference.exploration import for_diagnostics
 from skbayes_sg.inference.exploration.mlp import FRICTION
-from skbayes_sg.inference.exploration.mlp_agreement import predictive_r_hat
+from skbayes_sg.inference.exploration.mlp_agreement import (
+    MAX_RHAT,
+    predictions_of,
+    predictive_r_hat,
+)
 from skbayes_sg.inference.exploration.mlp_prior import learned_prior, scaled_precision
 from skbayes_sg.inference.exploration.mlp_temperature import USUAL
 from skbayes_sg.kernels.generic import for_kernels
@@ -26,10 +32,15 @@ from skbayes_sg.utils._validation import (
     check_option,
     check_precision,
 )
+from skbayes_sg.utils._warnings import warn_user
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DTYPES = ("float32", "float64")
 STORAGE_DTYPES = (None, "float16", *DTYPES)
 PRIORS = ("fan-in", "hierarchical", "relevance", "gamma")
+SHOWN_PREDICTIONS = 10  # of training rows, in a summary
 
 
 class Uncertainty(NamedTuple):
@@ -79,8 +90,8 @@ class BaseMLP(StreamingMixin, BaseSGMCMC):
     thin : int or "auto"
         Iterations per draw; "auto" is 100, or two epochs if that is more. If `burn_in`
         is "auto" too, chains that disagree on predictions of training rows are
-        continued with 3 and then 9 times as many, unless a fit would take more than
-        about two minutes of one core for it.
+        continued once with 4 times as many, unless that would take more than about two
+        minutes of one core.
     n_chains : int
         Independent chains, which start from different random weights.
     temperature : float or "auto"
@@ -302,6 +313,65 @@ class BaseMLP(StreamingMixin, BaseSGMCMC):
             theta = draw[: noise.stop].astype(self.dtype)
             network_outputs(model, work, theta, z)
             yield z, theta[noise], weight
+
+    def summary(
+        self, *, prob: float = 0.94, parameters: Iterable[str] | None = None
+    ) -> "pd.DataFrame":
+        """Table of posterior summaries and convergence diagnostics of predictions.
+
+        First come predictions of some training rows: the probability of their own
+        class, or standardized outputs of the network. They are what chains must agree
+        on; single weights of equivalent networks differ and mean nothing. Then come log
+        precisions of the noise and precisions of weights. Warns if the 95 % point of
+        R-hat of predictions over training rows, `r_hat_`, exceeds 1.1.
+
+        Parameters
+        ----------
+        prob : float, default=0.94
+            Probability of the highest density interval.
+        parameters : list of str, default=None
+            Names of parameters to show instead, ``"theta[0]"`` and so on.
+
+        Returns
+        -------
+        table : pandas.DataFrame
+            One row per quantity: ``mean``, ``sd``, the bounds of the interval
+            (``hdi_3%`` and ``hdi_97%`` by default), effective sample size ``ess``,
+            ``rhat``, and the Monte Carlo error of the mean ``mcse``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from skbayes_sg import SGHMCClassifierMLP
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = SGHMCClassifierMLP((10,), n_draws=20, n_chains=2, random_state=0)
+        >>> model.fit(X, y).summary().index[0]
+        'prediction[0]'
+        """
+        if parameters is not None:
+            return super().summary(prob=prob, parameters=parameters)
+        check_is_fitted(self)
+        check_probability(prob)
+        draws, names, parts = self._draws, [], []
+        if getattr(self, "_model", None) is not None:
+            values = predictions_of(self._model, draws)
+            every = max(1, values.shape[-1] // SHOWN_PREDICTIONS)
+            parts.append(values[..., ::every][..., :SHOWN_PREDICTIONS])
+            names += [f"prediction[{i}]" for i in range(parts[0].shape[-1])]
+        first = sum((m + 1) * n for m, n in itertools.pairwise(self.layer_sizes_))
+        n_noise = len(self.mode_) - first
+        names += [f"log_noise_precision[{k}]" for k in range(n_noise)]
+        n_precisions = draws.shape[-1] - len(self.mode_)
+        names += [f"weight_precision[{k}]" for k in range(n_precisions)]
+        parts.append(draws[..., first:])
+        table = self._summary_table(names, np.concatenate(parts, axis=-1), prob)
+        if self.r_hat_ > MAX_RHAT:
+            warn_user(
+                f"The chains disagree on predictions: the 95 % point of R-hat over "
+                f"training rows is {self.r_hat_:.2f}. Increase burn_in and thin.",
+                ConvergenceWarning,
+            )
+        return table
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -26,9 +26,9 @@ from skbayes_sg.utils._validation import (
     check_sample_weight,
 )
 
-# The prior of the precision of the noise, in units of the variance of y: as one target
-# with an error of a hundredth of their standard deviation.
-NOISE_SHAPE, NOISE_RATE = 0.5, 0.5e-4
+# The prior of the precision of the noise, in units of the variance of y: it counts as
+# one target with an error of a tenth of their standard deviation.
+NOISE_SHAPE, NOISE_RATE = 0.5, 0.005
 NOISES = {
     "constant": Gaussian(NOISE_SHAPE, NOISE_RATE),
     "input-dependent": InputDependentGaussian(),
@@ -40,7 +40,7 @@ class SGMCMCRegressorMLP(RegressorPredictionsMixin, RegressorMixin, BaseMLP):
 
     The noise is Gaussian. Its precision is drawn from its exact conditional
     distribution, under a weakly informative prior that counts as one target with an
-    error of 0.01 standard deviations. Targets are standardized for the fit and
+    error of 0.1 standard deviations. Targets are standardized for the fit and
     predictions are transformed back, so that the priors suit targets of any scale.
 
     Parameters

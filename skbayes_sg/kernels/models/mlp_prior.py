@@ -1,7 +1,7 @@
 """The weights of a network that share a lambda, and the prior of that lambda.
 
-Parts are W_1, b_1, W_2, b_2, ..., or, if each input has a lambda of its own, the rows of
-W_1 and then b_1, W_2, b_2, ...
+Parts are W_1, b_1, W_2, b_2, ..., or, if each input has a lambda of its own, the rows
+of W_1 and then b_1, W_2, b_2, ...
 """
 
 from skbayes_sg.kernels.generic import helper
