@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.base._diagnostics import check_probability
 from skbayes_sg.kernels.likelihoods.input_dependent import REACH
-from skbayes_sg.linear_model._regressor import INTERVAL_DRAWS, mixture_quantile
 from skbayes_sg.neural_network._base import Uncertainty
+from skbayes_sg.utils._mixtures import INTERVAL_DRAWS, mixture_quantile
 from skbayes_sg.utils._typing import MatrixLike, Predictions
 
 
