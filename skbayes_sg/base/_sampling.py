@@ -18,7 +18,7 @@ from skbayes_sg.base._saving import VersionedMixin
 from skbayes_sg.inference.exploration import Settings, for_diagnostics
 from skbayes_sg.inference.fitting import Job, fit_chains, inside_search
 from skbayes_sg.inference.moments import Moments
-from skbayes_sg.inference.monitoring import mixing_of
+from skbayes_sg.inference.monitoring import look_at
 from skbayes_sg.inference.progress import Bar
 from skbayes_sg.inference.storage import KEPT
 from skbayes_sg.kernels.compiling import announced
@@ -253,7 +253,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
             return
         if self.step_size != "auto" or self.thin != "auto":
             return
-        mixing = mixing_of(fit.found.model, fit.draws)
+        mixing = look_at(fit.found.model, fit.draws)
         if mixing.failed:
             warn_of_mixing(mixing, self.n_chains)
         elif fit.sd_error != 0.0:

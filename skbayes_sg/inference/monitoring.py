@@ -40,7 +40,7 @@ def monitored(model, draws):
 
 
 @python_op
-def mixing_of(model, draws) -> Mixing:
+def look_at(model, draws) -> Mixing:
     """Judge draws, (n_chains, n_draws, dim), by what the model wants `monitored`.
 
     Too few draws to judge are not judged. One chain is compared with nothing.

@@ -32,7 +32,7 @@ from skbayes_sg.inference.exploration.request import (
     for_diagnostics,
     longer_thin,
 )
-from skbayes_sg.inference.monitoring import Mixing, mixing_of, monitored
+from skbayes_sg.inference.monitoring import Mixing, look_at, monitored
 from skbayes_sg.kernels.coordinates import Diagonal, Identity
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import GRADIENTS, Full, Minibatch
@@ -129,7 +129,7 @@ def _(model, draws):
     return np.empty((*draws.shape[:2], 0))
 
 
-@mixing_of.register(MLP)
+@look_at.register(MLP)
 def _(model, draws):
     value = predictive_r_hat(model, draws)
     return Mixing(value if value > MAX_RHAT else None, None, "predictions")
