@@ -24,6 +24,7 @@ FOLDS = 5
 FOLD_ROWS = 7500  # divided by the rows: folds, where these are fewer
 MIN_STEPS = 300  # at each temperature; fewer say nothing
 MIN_ROWS = 20
+MAX_ROWS = 25_000  # that are looked at; more are not copied from files
 N_DRAWS = 25
 
 
@@ -50,13 +51,16 @@ def choose_temperature(model, request, batch_size, budget, chains):
     chains : callable
         ``chains(model, thetas, steps, n_draws, options)`` returns draws.
     """
+    rng = np.random.default_rng(request.seed("folds"))
+    if n_rows(model) > MAX_ROWS:
+        some = rng.choice(n_rows(model), MAX_ROWS, replace=False)
+        model = with_rows(model, np.sort(some))
     n = n_rows(model)
     n_folds = min(FOLDS, max(1, FOLD_ROWS // n))
     training = training_length(model, batch_size)
     steps = (budget // n_folds - training) // (len(LADDER) + 1)
     if n < MIN_ROWS or steps < MIN_STEPS:
         return USUAL
-    rng = np.random.default_rng(request.seed("folds"))
     fold_of = _folds(model.y, max(n_folds, FOLDS), rng)
     tasks = [
         joblib.delayed(_held_out_losses)(
