@@ -86,7 +86,7 @@ def _(model, request):
     h = request.share * accurate_step(sampler, 0.0, TOLERANCE)
     h = chosen(settings.step_size, h)
     burn_in, thin = _lengths(model, settings, size)
-    rng, spent = np.random.default_rng(request.seed("units")), 0
+    rng, spent, trained = np.random.default_rng(request.seed("units")), 0, thetas
     if request.start is None:
         for length in filter(None, (int(share * burn_in) for share in ROUNDS)):
             region = _region(model, request, size, thetas, h, rng)
@@ -97,7 +97,7 @@ def _(model, request):
             )
             spent += length
         if spent:
-            check_predictions(model, mode, thetas[:, None], h)
+            check_predictions(model, trained, thetas[:, None], h)
     region = _region(model, request, size, thetas, h, rng)
     return Exploration(
         model=model,
@@ -137,7 +137,7 @@ def _(model, draws):
 
 @check_fit.register(MLP)
 def _(model, found, draws):
-    check_predictions(model, found.mode, draws, found.step_size)
+    check_predictions(model, found.start, draws, found.step_size)
 
 
 @longer_thin.register(MLP)

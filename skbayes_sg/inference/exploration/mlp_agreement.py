@@ -2,7 +2,7 @@
 
 Weights of equivalent networks differ from chain to chain and mean nothing, so R-hat is
 that of predictions. It says nothing of chains that have all gone astray, so the fit of
-the draws is compared with that of the network from which they started, too.
+the draws is compared with that of the networks from which they started, too.
 """
 
 import numpy as np
@@ -28,6 +28,7 @@ from skbayes_sg.kernels.protocol.model import (
 )
 
 ROWS = 200  # of which predictions are looked at
+FIT_ROWS, FIT_DRAWS = 2000, 10  # of each chain, by which its fit is judged
 MIN_DRAWS = 50  # of each chain; R-hat of fewer says little
 MAX_RHAT = 1.1
 QUANTILE = 0.95  # over the rows: what is said of R-hats
@@ -37,10 +38,10 @@ LOST = 2.0  # log density per parameter that draws may have lost since training
 SLACK = 20.0
 
 
-def some_rows(model):
-    """Return the model with evenly spread rows, at most `ROWS`."""
+def some_rows(model, most=ROWS):
+    """Return the model with at most `most` rows, evenly spread."""
     n = n_rows(model)
-    return with_rows(model, np.unique(np.linspace(0, n - 1, min(n, ROWS)).astype(int)))
+    return with_rows(model, np.unique(np.linspace(0, n - 1, min(n, most)).astype(int)))
 
 
 def outputs_of(model, draws):
@@ -127,8 +128,8 @@ def _quantile_of_r_hat(values):
     return float(np.quantile(every, QUANTILE))
 
 
-def check_predictions(model, trained, draws, step_size):
-    """Raise a DivergenceError if a chain predicts much worse than a trained network.
+def check_predictions(model, starts, draws, step_size):
+    """Raise a DivergenceError if a chain predicts much worse than where it started.
 
     Under the posterior d parameters cost a log density of about d / 2, so a chain that
     has lost several times as much is elsewhere. Nor do errors exceed those of a
@@ -138,23 +139,24 @@ def check_predictions(model, trained, draws, step_size):
     ----------
     model : MLP
         The network.
-    trained : ndarray of shape (d,)
-        Weights that fit the training rows.
+    starts : ndarray of shape (n_chains, d)
+        Weights of each chain that fit the training rows.
     draws : ndarray of shape (n_chains, n_draws, dim)
         Recorded draws.
     step_size : float
         The step size, for the message.
     """
-    some, n_chains = some_rows(model), len(draws)
+    some, n_chains = some_rows(model, FIT_ROWS), len(draws)
     weights = some.weights if some.weights.size else np.ones(n_rows(some))
     weights = weights * (n_rows(model) / n_rows(some))
-    late = draws[:, -min(20, draws.shape[1]) :]
+    late = draws[:, -min(FIT_DRAWS, draws.shape[1]) :]
     dim = n_parameters(model)
-    every = np.concatenate([trained[None], late.reshape(-1, late.shape[-1])[:, :dim]])
+    every = np.concatenate([starts, late.reshape(-1, late.shape[-1])[:, :dim]])
     z = outputs_of(some, every)
     with np.errstate(over="ignore", invalid="ignore"):
         fits = log_fit(model.likelihood, z, some.y, weights)
-        lost = fits[0] - fits[1:].reshape(n_chains, -1).mean(axis=1)
+        before, after = fits[:n_chains], fits[n_chains:].reshape(n_chains, -1)
+        lost = before - after.mean(axis=1)
     allowed = LOST * dim + SLACK
     worst = int(np.argmax(np.where(np.isfinite(lost), lost, np.inf)))
     if not lost[worst] <= allowed:
@@ -163,7 +165,7 @@ def check_predictions(model, trained, draws, step_size):
         )
     if some.y.ndim == 2:
         m = some.y.shape[1]
-        squares = np.mean((z[1:, :, :m] - some.y) ** 2, axis=1)
+        squares = np.mean((z[n_chains:, :, :m] - some.y) ** 2, axis=1)
         worst = int(np.argmax(squares.reshape(n_chains, -1).mean(axis=1)))
         size = squares.reshape(n_chains, -1).mean(axis=1)[worst]
         if not size <= MAX_VARIANCE * max(1.0, np.mean(some.y**2)):
@@ -173,7 +175,7 @@ def check_predictions(model, trained, draws, step_size):
 
 def _runaway(chain, what, step_size):
     return DivergenceError(
-        f"chain {chain} ran away: compared with the trained network its draws {what}, "
+        f"chain {chain} ran away: since its training, its draws {what}, "
         f"with step_size={step_size:.3g}. Try step_size={step_size / 4:.2g}, or "
         'step_size="auto".'
     )
