@@ -161,7 +161,8 @@ class DiagnosticsMixin:
         check_probability(prob)
         names, columns = self._choose_parameters(parameters)
         table = self._summary_table(names, self._draws[..., columns], prob)
-        warn_of_convergence(names, table["ess"].to_numpy(), table["rhat"].to_numpy())
+        ess, rhat = table["ess"].to_numpy(), table["rhat"].to_numpy()
+        self._warn_of_convergence(names, ess, rhat)
         return table
 
     def _summary_table(self, names, draws, prob):
@@ -196,6 +197,10 @@ class DiagnosticsMixin:
             },
             index=pd.Index(names, name="parameter"),
         )
+
+    def _warn_of_convergence(self, names, ess, rhat):
+        """Warn of parameters in a summary; estimators with thousands override this."""
+        warn_of_convergence(names, ess, rhat)
 
     def to_arviz(self) -> Any:
         """Return the draws in the format of ArviZ.
