@@ -136,6 +136,7 @@ class RegressorPredictionsMixin:
         They are those of standardized targets. The means are overwritten by those of
         the next draw, unless draws are given.
         """
+        check_is_fitted(self)
         m = len(self.y_mean_)
         for z, noise, weight in self._outputs(X, draws):
             mean = z[:, :m] if draws is None else z[:, :m].copy()
