@@ -22,6 +22,8 @@ from skbayes_sg.kernels.models.expanded_dirichlet import ExpandedDirichlet
 from skbayes_sg.kernels.models.free_sequences import FreeSequences
 from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import GLM
+from skbayes_sg.kernels.models.hmm import HMM
+from skbayes_sg.kernels.models.hmm_gaussian import DiagonalGaussian
 from skbayes_sg.kernels.models.lda import LDA
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
 from skbayes_sg.kernels.models.log_scale_factorization import LogScaleFactorization
@@ -37,11 +39,13 @@ from skbayes_sg.kernels.models.transformed import Transformed
 
 __all__ = [
     "Blockmodel",
+    "DiagonalGaussian",
     "DirichletMultinomial",
     "ExpandedDirichlet",
     "FreeSequences",
     "GLM",
     "GaussianMean",
+    "HMM",
     "LDA",
     "LogScaleFactorization",
     "MLP",
