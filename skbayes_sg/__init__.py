@@ -42,6 +42,7 @@ from skbayes_sg.neural_network import (
     SGNHTClassifierMLP,
     SGNHTRegressorMLP,
 )
+from skbayes_sg.sequence import SGMCMCGaussianHMM
 
 find_old_names()
 
@@ -66,6 +67,7 @@ __all__ = [
     "SGLDLogisticRegression",
     "SGLDRegressorMLP",
     "SGMCMCClassifierMLP",
+    "SGMCMCGaussianHMM",
     "SGMCMCLatentDirichletAllocation",
     "SGMCMCLinearRegression",
     "SGMCMCLogisticRegression",

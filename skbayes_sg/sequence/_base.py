@@ -66,6 +66,28 @@ def check_observations(estimator, X, *, reset, names="numbers"):
     return X
 
 
+def column_moments(X):
+    """Return means and variances of the numbers in each column of X, (p,) each.
+
+    A constant column is an error.
+    """
+    n, total = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    parts = np.array_split(X, max(1, len(X) // 1_000_000))
+    for part in parts:
+        n += np.sum(~np.isnan(part), axis=0)
+        total += np.nansum(part, axis=0, dtype=np.float64)
+    mean = total / n
+    square = sum(np.nansum((part - mean) ** 2, axis=0) for part in parts)
+    variance = square / n
+    constant = variance <= 1e-20 * mean**2
+    if constant.any():
+        raise ValueError(
+            f"column {int(np.argmax(constant))} of X is constant, so its variance has "
+            "no scale; remove the column"
+        )
+    return mean, variance
+
+
 class BaseSequences(BaseSGMCMC):
     """Base of estimators of sequences.
 

@@ -94,3 +94,15 @@ def draw_emissions(emission, x, states, past, rng):
 def relabeled(emission, x, order):
     """Return x with the states in another order, (..., n)."""
     raise missing(relabeled, emission)
+
+
+@python_op
+def state_order(emission, x):
+    """Return the order in which states are labeled, (K,), given x."""
+    raise missing(state_order, emission)
+
+
+@python_op
+def log_base(emission, X):
+    """Return the part of log f(X) that no parameter changes, and kernels leave out."""
+    return 0.0

@@ -25,6 +25,7 @@ from skbayes_sg.kernels.capabilities.emissions import (
     prepare_emission,
     relabeled,
     starting_emission,
+    state_order,
     write_log_emissions,
 )
 from skbayes_sg.kernels.generic import helper
@@ -251,9 +252,11 @@ def _(emission, x, states, past, rng):
 
 @relabeled.register(DiagonalGaussian)
 def _(emission, x, order):
-    parts = diagonal_parts(emission, x)
-    out = [part[..., order, :] for part in parts[:2]]
-    v = parts.variances
-    out.append(v[..., order] if emission.spherical else v[..., order, :])
-    shape = x.shape[:-1]
-    return np.concatenate([part.reshape(*shape, -1) for part in out], axis=-1)
+    parts, shape = diagonal_parts(emission, x), x.shape[:-1]
+    taken = [np.take(part, order, axis=len(shape)) for part in parts]
+    return np.concatenate([part.reshape(*shape, -1) for part in taken], axis=-1)
+
+
+@state_order.register(DiagonalGaussian)
+def _(emission, x):
+    return np.argsort(diagonal_parts(emission, x).means[:, 0], kind="stable")
