@@ -42,7 +42,12 @@ from skbayes_sg.neural_network import (
     SGNHTClassifierMLP,
     SGNHTRegressorMLP,
 )
-from skbayes_sg.sequence import SGMCMCGaussianHMM
+from skbayes_sg.sequence import (
+    SGMCMCAutoregressiveHMM,
+    SGMCMCCategoricalHMM,
+    SGMCMCGaussianHMM,
+    SGMCMCPoissonHMM,
+)
 
 find_old_names()
 
@@ -66,6 +71,8 @@ __all__ = [
     "SGLDClassifierMLP",
     "SGLDLogisticRegression",
     "SGLDRegressorMLP",
+    "SGMCMCAutoregressiveHMM",
+    "SGMCMCCategoricalHMM",
     "SGMCMCClassifierMLP",
     "SGMCMCGaussianHMM",
     "SGMCMCLatentDirichletAllocation",
@@ -74,6 +81,7 @@ __all__ = [
     "SGMCMCMixedMembershipBlockmodel",
     "SGMCMCModel",
     "SGMCMCNegativeBinomialRegressor",
+    "SGMCMCPoissonHMM",
     "SGMCMCPoissonRegressor",
     "SGMCMCRegressorMLP",
     "SGMCMCRobustRegressor",

@@ -3,12 +3,15 @@
 The likelihood has many local maxima. EM starts many times, on windows of up to `POINTS`
 points that are spread over the series; the best starts go on, and the best of them is
 the answer. Groups of points to start with are those of k-means, of points alone or of
-points and their differences, which sees states that the levels alone do not, or
-quantiles. A step of EM needs the gradient only, see `maximized`.
+points and their differences, which sees states that the levels alone do not; centers
+of k-means++ alone; and slices along the direction of largest variance. A step of EM
+needs the gradient only, see `maximized`.
 """
 
+import warnings
+
 import numpy as np
-from scipy.cluster.vq import kmeans2
+from scipy.cluster.vq import kmeans2, vq
 
 from skbayes_sg.kernels.capabilities.buffers import with_blocks
 from skbayes_sg.kernels.capabilities.emissions import maximized, starting_emission
@@ -21,8 +24,8 @@ from skbayes_sg.kernels.protocol.model import init_work, n_parameters
 
 POINTS = 20_000  # of all windows
 WINDOW = 1_000  # points
-SHORT, LONG = 15, 100  # steps of EM of every start, and of the best ones
-N_BEST = 3
+SHORT = 10  # steps of EM of every start
+ROUNDS = (4, 20), (2, 100)  # how many of the best go on, and steps of each
 ENOUGH = 1e-6  # gain per point after which EM stops
 
 
@@ -48,14 +51,16 @@ def best_start(model, lengths, n_starts, rng):
     heads = np.cumsum(blocks.last - blocks.first) - (blocks.last - blocks.first)
     previous = np.roll(points, 1, axis=0)
     previous[heads] = points[heads]
-    with one_blas_thread():
+    with one_blas_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # groups of k-means may be empty
         found = []
         for number in range(n_starts):
             labels = groups(points, previous, model.start_prior.size, number, rng)
-            x = starting_point(part, points, previous, labels)
+            x = starting_point(part, points, previous, labels, rng)
             found.append(climb(part, x, SHORT))
-        found.sort(key=lambda one: -one[1])
-        found = [climb(part, x, LONG) for x, _ in found[:N_BEST]]
+        for count, n_steps in ROUNDS:
+            found.sort(key=lambda one: -one[1])
+            found = [climb(part, x, n_steps) for x, _ in found[:count]]
     return max(found, key=lambda one: one[1])[0]
 
 
@@ -78,20 +83,25 @@ def in_windows(model, lengths, rng):
 
 def groups(points, previous, n_groups, number, rng):
     """Return a group for each point, (n,), for start `number`."""
-    filled = np.where(np.isnan(points), np.nanmean(points, axis=0), points)
+    known = np.maximum(np.sum(~np.isnan(points), axis=0), 1)
+    mean = np.nansum(points, axis=0) / known
+    filled = np.where(np.isnan(points), mean, points)
     before = np.where(np.isnan(previous), filled, previous)
     unit = np.maximum(filled.std(axis=0), np.finfo(float).tiny)
-    kind = number % 3
-    if kind == 1 or n_groups == 1:  # quantiles of a column, or of a random direction
-        direction = np.eye(points.shape[1])[0]
-        if number > 3:
-            direction = rng.standard_normal(points.shape[1])
-        ranks = np.argsort(np.argsort((filled / unit) @ direction, kind="stable"))
-        return ranks * n_groups // len(points)
-    features = filled / unit
-    if kind == 2:
+    features = (filled - filled.mean(axis=0)) / unit
+    if number < 2 or n_groups == 1:
+        # Along the direction of the largest variance: equal steps, or equal numbers.
+        score = features @ np.linalg.eigh(features.T @ features)[1][:, -1]
+        if number == 1:
+            return np.argsort(np.argsort(score, kind="stable")) * n_groups // len(score)
+        low, high = np.quantile(score, [0.001, 0.999])
+        steps = (score - low) / max(high - low, np.finfo(float).tiny) * n_groups
+        return np.clip(steps, 0, n_groups - 1).astype(np.int64)
+    if number % 3 == 2:
         features = np.c_[features, (filled - before) / unit]
     centers = features[plus_plus(features, n_groups, rng)]
+    if number % 3 == 1:  # k-means would give up the centers of rare states
+        return vq(features, centers)[0]
     return kmeans2(features, centers, iter=10, minit="matrix", missing="warn")[1]
 
 
@@ -110,7 +120,7 @@ def plus_plus(features, n_groups, rng):
     return np.array(chosen)
 
 
-def starting_point(model, points, previous, labels):
+def starting_point(model, points, previous, labels, rng):
     """Return constrained parameters by groups of points."""
     k = model.start_prior.size
     counts = np.ones((k, k))
@@ -119,7 +129,8 @@ def starting_point(model, points, previous, labels):
     x = np.zeros(n_parameters(model))
     x[:k] = 1.0 / k
     x[k : k + k * k] = (counts / counts.sum(axis=1, keepdims=True)).ravel()
-    x[k + k * k :] = starting_emission(model.emission, points, previous, labels)
+    emitted = starting_emission(model.emission, points, previous, labels, rng)
+    x[k + k * k :] = emitted
     return x
 
 

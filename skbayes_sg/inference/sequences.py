@@ -33,8 +33,8 @@ MAX_BUFFER = 4096
 MIN_BLOCK = 40  # points; the overhead of a block is small then
 PER_BUFFER = 4  # points of a block per point of its buffer, at least
 EXACT_BLOCK = 512  # points per block of exact passes
-ROUGH_BLOCKS = 64  # from which a rough curvature is measured
-ROUGH_BUFFER = 64
+ROUGH_BLOCKS = 24  # from which a rough curvature is measured
+ROUGH_BUFFER = 32
 
 
 class Settled(NamedTuple):

@@ -50,9 +50,7 @@ def check_observations(estimator, X, *, reset, names="numbers"):
     known = np.zeros(X.shape[1], bool)
     for part in np.array_split(X, max(1, len(X) // 1_000_000)):
         known |= ~np.isnan(part).all(axis=0)
-        with np.errstate(invalid="ignore"):
-            sizes = np.abs(part)
-        largest = max(largest, float(np.nanmax(sizes)) if known.any() else 0.0)
+        largest = max(largest, float(np.fmax.reduce(np.abs(part), axis=None)))
     if reset and not known.all():
         raise ValueError(
             f"column {int(np.argmin(known))} of X has no number, only NaN (missing); "

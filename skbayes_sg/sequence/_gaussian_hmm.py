@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from skbayes_sg.kernels.models import DiagonalGaussian
+from skbayes_sg.kernels.models import DiagonalGaussian, FullGaussian
+from skbayes_sg.kernels.models.hmm_full_gaussian import full_parts
 from skbayes_sg.kernels.models.hmm_gaussian import diagonal_parts
 from skbayes_sg.sequence._base import column_moments
 from skbayes_sg.sequence._hmm import BaseHMM
@@ -103,35 +104,7 @@ class SGMCMCGaussianHMM(BaseHMM):
         random_state=None,
         verbose=0,
     ):
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.startprob_prior = startprob_prior
-        self.transmat_prior = transmat_prior
-        self.means_prior = means_prior
-        self.means_weight = means_weight
-        self.covars_prior = covars_prior
-        self.covars_weight = covars_weight
-        self.algorithm = algorithm
-        self.n_init = n_init
-        self.block_length = block_length
-        self.buffer_length = buffer_length
-        self.sampler = sampler
-        self.step_size = step_size
-        self.gradient = gradient
-        self.batch_size = batch_size
-        self.preconditioner = preconditioner
-        self.n_draws = n_draws
-        self.burn_in = burn_in
-        self.thin = thin
-        self.n_chains = n_chains
-        self.schedule = schedule
-        self.noise_correction = noise_correction
-        self.storage = storage
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
     def _check_parameters(self):
         check_option("covariance_type", self.covariance_type, COVARIANCES)
@@ -139,11 +112,29 @@ class SGMCMCGaussianHMM(BaseHMM):
         return super()._check_parameters()
 
     def _emission(self, X):
-        return gaussian_emission(self, X, spherical=self.covariance_type == "spherical")
+        kind = self.covariance_type
+        if kind in ("spherical", "diag"):
+            return gaussian_emission(self, X, spherical=kind == "spherical")
+        mean, precision, scale = gaussian_priors(self, X)
+        return FullGaussian(
+            n_states=self.n_components,
+            tied=kind == "tied",
+            mean=mean,
+            precision=precision,
+            shape=float(self.covars_weight),
+            scale=scale,
+        )
 
     def _set_emission(self, mean, std):
-        self.means_, _, self.covars_ = diagonal_parts(self._inner.emission, mean)
-        self.means_std_, _, self.covars_std_ = diagonal_parts(self._inner.emission, std)
+        emission = self._inner.emission
+        if isinstance(emission, FullGaussian):
+            self.means_, covars = full_parts(emission, mean)
+            self.means_std_, covars_std = full_parts(emission, std)
+            self.covars_ = covars[0] if emission.tied else covars
+            self.covars_std_ = covars_std[0] if emission.tied else covars_std
+        else:
+            self.means_, _, self.covars_ = diagonal_parts(emission, mean)
+            self.means_std_, _, self.covars_std_ = diagonal_parts(emission, std)
 
 
 def gaussian_priors(estimator, X):

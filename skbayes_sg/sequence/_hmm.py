@@ -69,6 +69,11 @@ class BaseHMM(StateAnswersMixin, BaseSequences):
         Draws: `startprob_`, the rows of `transmat_` and the emission's parameters.
     """
 
+    def _store(self, values):
+        """Set the parameters of the constructor from its local variables."""
+        for name in self._get_param_names():
+            setattr(self, name, values[name])
+
     @with_callbacks
     def fit(self, X: MatrixLike, lengths: ArrayLike | None = None) -> Self:
         """Draw from the posterior of the parameters.
@@ -117,6 +122,11 @@ class BaseHMM(StateAnswersMixin, BaseSequences):
 
     def _check_data(self, X, reset):
         return check_observations(self, X, reset=reset)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     def _build(self, X, lengths):
         """Return the posterior in free parameters."""

@@ -73,7 +73,7 @@ def maximized(emission, x, g, sizes):
 
 
 @python_op
-def starting_emission(emission, points, previous, labels):
+def starting_emission(emission, points, previous, labels, rng):
     """Return x by the points of each group, for EM to start at.
 
     `points` and the points before them, `previous`, are (n, p); `labels` are groups.

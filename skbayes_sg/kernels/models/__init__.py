@@ -23,7 +23,10 @@ from skbayes_sg.kernels.models.free_sequences import FreeSequences
 from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import GLM
 from skbayes_sg.kernels.models.hmm import HMM
+from skbayes_sg.kernels.models.hmm_categorical import CategoricalEmission
+from skbayes_sg.kernels.models.hmm_full_gaussian import FullGaussian
 from skbayes_sg.kernels.models.hmm_gaussian import DiagonalGaussian
+from skbayes_sg.kernels.models.hmm_poisson import PoissonEmission
 from skbayes_sg.kernels.models.lda import LDA
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
 from skbayes_sg.kernels.models.log_scale_factorization import LogScaleFactorization
@@ -39,10 +42,12 @@ from skbayes_sg.kernels.models.transformed import Transformed
 
 __all__ = [
     "Blockmodel",
+    "CategoricalEmission",
     "DiagonalGaussian",
     "DirichletMultinomial",
     "ExpandedDirichlet",
     "FreeSequences",
+    "FullGaussian",
     "GLM",
     "GaussianMean",
     "HMM",
@@ -52,6 +57,7 @@ __all__ = [
     "MatrixFactorization",
     "MinibatchLDA",
     "PairBlockmodel",
+    "PoissonEmission",
     "Proximal",
     "RatingNoise",
     "RowPrior",

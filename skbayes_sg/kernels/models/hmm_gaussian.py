@@ -221,18 +221,23 @@ def _(emission, x, g, sizes):
 
 
 @starting_emission.register(DiagonalGaussian)
-def _(emission, points, previous, labels):
+def _(emission, points, previous, labels, rng):
     x = np.zeros(n_emitted(emission))
     out = diagonal_parts(emission, x)
-    least = LEAST * np.nanvar(points, axis=0) + 1e-12
+    mean, v = _moments(points, emission.mean, 0.01 / emission.precision)
     for k in range(emission.n_states):
-        group = points[labels == k] if np.any(labels == k) else points
-        count = np.sum(~np.isnan(group), axis=0)
-        group = group if np.all(count > 0) else points
-        out.means[k] = np.nanmean(group, axis=0)
-        v = np.maximum(np.nanvar(group, axis=0), least)
-        out.variances[k] = v.mean() if emission.spherical else v
+        out.means[k], own = _moments(points[labels == k], mean, v)
+        own = np.maximum(own, LEAST * v)
+        out.variances[k] = own.mean() if emission.spherical else own
     return x
+
+
+def _moments(points, mean, variance):
+    """Return means and variances of columns; the given ones where there are no two."""
+    n = np.sum(~np.isnan(points), axis=0)
+    found = np.where(n > 1, np.nansum(points, axis=0) / np.maximum(n, 1), mean)
+    square = np.nansum((points - found) ** 2, axis=0) / np.maximum(n, 1)
+    return found, np.where((n > 1) & (square > 0), square, variance)
 
 
 @draw_emissions.register(DiagonalGaussian)
