@@ -86,6 +86,18 @@ def column_moments(X):
     return mean, variance
 
 
+def check_distinct(X, n_components):
+    """Raise a ValueError if X has fewer distinct points than there are states."""
+    for part in (X[:10_000], X):  # a few points suffice almost always
+        n = len(np.unique(part, axis=0))
+        if n >= n_components:
+            return
+    raise ValueError(
+        f"n_components={n_components} states need as many distinct points, but X has "
+        f"{n} distinct points; use fewer states"
+    )
+
+
 class BaseSequences(BaseSGMCMC):
     """Base of estimators of sequences.
 

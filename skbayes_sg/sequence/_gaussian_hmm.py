@@ -5,7 +5,7 @@ import numpy as np
 from skbayes_sg.kernels.models import DiagonalGaussian, FullGaussian
 from skbayes_sg.kernels.models.hmm_full_gaussian import full_parts
 from skbayes_sg.kernels.models.hmm_gaussian import diagonal_parts
-from skbayes_sg.sequence._base import column_moments
+from skbayes_sg.sequence._base import check_distinct, column_moments
 from skbayes_sg.sequence._hmm import BaseHMM
 from skbayes_sg.utils._validation import check_number, check_option
 
@@ -139,6 +139,7 @@ class SGMCMCGaussianHMM(BaseHMM):
 
 def gaussian_priors(estimator, X):
     """Return mean, precision, and scale of variances for each feature, (p,)."""
+    check_distinct(X, estimator.n_components)
     center, variance = column_moments(X)
     estimator._center = center
     values = []

@@ -14,6 +14,7 @@ from skbayes_sg.kernels.capabilities.emissions import (
     draw_emissions,
     emission_log_prior,
     emission_map,
+    log_base,
     maximized,
     n_cached,
     n_emitted,
@@ -127,3 +128,9 @@ def _(emission, x, order):
 @state_order.register(PoissonEmission)
 def _(emission, x):
     return np.argsort(x.reshape(emission.n_states, -1)[:, 0], kind="stable")
+
+
+@log_base.register(PoissonEmission)
+def _(emission, X):
+    counts, times = np.unique(X[~np.isnan(X)], return_counts=True)
+    return -float(times @ [math.lgamma(y + 1.0) for y in counts])
