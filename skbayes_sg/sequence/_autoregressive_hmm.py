@@ -1,5 +1,7 @@
 """Hidden Markov models whose states are autoregressions."""
 
+import numpy as np
+
 from skbayes_sg.kernels.models.hmm_gaussian import diagonal_parts
 from skbayes_sg.sequence._gaussian_hmm import gaussian_emission
 from skbayes_sg.sequence._hmm import BaseHMM
@@ -85,9 +87,8 @@ default=None
     ):
         self._store(locals())
 
-    @property
-    def _n_lags(self):
-        return self.n_lags
+    def _past(self):
+        return np.tile(self._inner.emission.mean, (self.n_lags, 1))
 
     def _check_parameters(self):
         check_integer("n_lags", self.n_lags, at_least=1)

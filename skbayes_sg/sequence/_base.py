@@ -105,7 +105,8 @@ class BaseSequences(BaseSGMCMC):
     ----------
     block_length : int or "auto"
         Points per block; a block is a row of a minibatch, so that `batch_size` counts
-        blocks. "auto" is four times the buffer length and at least 40.
+        blocks. "auto" is four times the buffer length and at least 40; more where a
+        table of the blocks would need over a gigabyte.
     buffer_length : int or "auto"
         Points on both sides of a block from which its states are inferred. "auto"
         chooses it so that the bias is below 0.02 posterior standard deviations.

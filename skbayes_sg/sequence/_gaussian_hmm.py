@@ -141,7 +141,6 @@ def gaussian_priors(estimator, X):
     """Return mean, precision, and scale of variances for each feature, (p,)."""
     check_distinct(X, estimator.n_components)
     center, variance = column_moments(X)
-    estimator._center = center
     values = []
     for name, automatic, positive in (
         ("means_prior", center, False),

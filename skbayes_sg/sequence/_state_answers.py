@@ -214,11 +214,12 @@ class StateAnswersMixin:
         for t in range(1, n_samples):
             row = cumulated[states[t - 1]]
             states[t] = min(np.searchsorted(row, uniforms[t]), k - 1)
-        past = np.tile(self._center, (self._n_lags, 1))
-        emission = self._inner.emission
+        emission, past = self._inner.emission, self._past()
         return draw_emissions(emission, x[k + k * k :], states, past, rng), states
 
-    _n_lags = 0
+    def _past(self):
+        """Return the points before a new sequence, where its law depends on them."""
+        return None
 
     def _on(self, X, lengths):
         """Return the model with other data."""

@@ -102,7 +102,7 @@ def test_copies_give_the_same_answers(known):
     assert clone(model).get_params() == model.get_params()
 
 
-def test_same_seed_same_draws_and_float32():
+def test_same_seed_same_draws():
     X, _ = simulated(1000, [0.0, 3.0], 1.0)
     fits = [
         SGMCMCGaussianHMM(2, n_draws=20, random_state=3, n_jobs=jobs).fit(X).samples_
@@ -200,7 +200,7 @@ def test_bad_parameters(name, value):
 )
 def test_bad_parameters_of_emissions(kind, name, value):
     X = np.tile([[0.0], [1.0], [2.0]], (20, 1))
-    X = X if kind is SGMCMCCategoricalHMM else np.c_[X, X[::-1] + X]
+    X = X if kind is SGMCMCCategoricalHMM else np.c_[X, X**2]
     with pytest.raises((ValueError, TypeError), match=name):
         kind(2, **{name: value}).fit(X)
 
