@@ -2,6 +2,7 @@
 
 import skbayes_sg.inference.exploration.blockmodel  # noqa: F401  registers
 import skbayes_sg.inference.exploration.glm  # noqa: F401  registers
+import skbayes_sg.inference.exploration.hmm  # noqa: F401  registers
 import skbayes_sg.inference.exploration.lda  # noqa: F401  registers
 import skbayes_sg.inference.exploration.matrix_factorization  # noqa: F401  registers
 import skbayes_sg.inference.exploration.mlp  # noqa: F401  registers
