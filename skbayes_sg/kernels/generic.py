@@ -22,6 +22,7 @@ from numba import types
 from numba.extending import overload, register_jitable
 
 from skbayes_sg.kernels.disk_cache import verify_cache
+from skbayes_sg.kernels.inner_code import InnerCompiler
 from skbayes_sg.kernels.interruptible import compiling_in_thread
 
 # All flags of fastmath except nnan and ninf, since divergence checks need NaN and Inf.
@@ -33,7 +34,11 @@ OPTIONS = {
 }
 
 # Functions that only compiled code calls need no wrappers for Python and C.
-INNER = OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INNER = OPTIONS | {
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": InnerCompiler,
+}
 
 _OPERATIONS = []
 COMPILED = []  # the dispatchers of all entry points used so far
