@@ -3,6 +3,8 @@
 import numpy as np
 
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
+from skbayes_sg.inference.exploration import explore
+from skbayes_sg.inference.monitoring import monitored
 from skbayes_sg.inference.optimize import adam, find_mode, lbfgs
 from skbayes_sg.kernels.capabilities.strata import leverages
 from skbayes_sg.kernels.generic import entry_point, for_kernels
@@ -14,6 +16,22 @@ from skbayes_sg.kernels.protocol.model import add_gradient, init_work, n_rows
 MAX_REFINED = 256  # parameters up to which the Hessians of Newton's steps cost little
 N_DRAWS = 16
 FIRST_LOG_SD = -2.0
+MAX_MONITORED = 400  # free parameters on which chains are compared
+
+
+@explore.register(Autodiff)
+def _(model, request):
+    """Explore as for one mode; nothing is known of the model, so draws are verified."""
+    found = explore.dispatch(object)(model, request)
+    region = request.memory["survey"][0]
+    return found._replace(factor=region.factor if region.factor.ndim == 2 else None)
+
+
+@monitored.register(Autodiff)
+def _(model, draws):
+    """Return free parameters: the first, the last and evenly spread ones."""
+    places = np.linspace(model.m, draws.shape[-1] - 1, min(model.d, MAX_MONITORED))
+    return draws[..., np.unique(places.astype(int))].astype(np.float64)
 
 
 @find_mode.register(Autodiff)

@@ -9,7 +9,14 @@ from skbayes_sg.custom._by_row import Columns, ancestors, by_row
 from skbayes_sg.custom._graphs import python_function, stabilized
 from skbayes_sg.custom._model import BaseModel
 from skbayes_sg.custom._programs import Program
-from skbayes_sg.custom._pymc_checks import NoRows, check_kind, check_values, refusal
+from skbayes_sg.custom._pymc_checks import (
+    NoRows,
+    check_kind,
+    check_values,
+    refusal,
+    warn_of_cost,
+)
+from skbayes_sg.custom._pytensor import import_pytensor
 from skbayes_sg.utils._extras import extra
 
 
@@ -74,6 +81,7 @@ def from_pymc(pm_model: Any) -> Any:
     """
     with extra("pymc", "from_pymc()"):
         import pymc  # noqa: F401
+    import_pytensor()
     import pytensor.tensor as pt
 
     n = check_kind(pm_model)
@@ -101,6 +109,7 @@ def from_pymc(pm_model: Any) -> Any:
     except Exception as error:
         reason = str(error).split("\n")[0]
         raise refusal(f"{type(error).__name__}: {reason}") from error
+    warn_of_cost(program, n)
     coords = {k: list(v) for k, v in pm_model.coords.items() if v is not None}
     return PyMCModel(program, columns.arrays, parameters, coords)
 

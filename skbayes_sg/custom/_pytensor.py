@@ -45,6 +45,11 @@ def import_pytensor():
             f"PyTensor {pytensor.__version__} is too old for models of your own; "
             "`pip install skbayes_sg[autodiff]` brings a newer one"
         )
+    if pytensor.config.floatX != "float64":
+        raise ValueError(
+            f"pytensor.config.floatX is {pytensor.config.floatX!r}, which rounds the "
+            'numbers in your functions; set it to "float64" before a model is built'
+        )
     return pytensor
 
 

@@ -33,7 +33,7 @@ def rows_source(columns, n_vectors, has_total):
     arguments = [*vectors, "weights", *(f"column{c}" for c in range(len(columns)))]
     result = ["total[0] += result[0].item()"] if has_total else []
     result += [
-        f"g = result[{int(has_total)}].reshape(-1)",
+        f"g = np.ascontiguousarray(result[{int(has_total)}]).reshape(-1)",
         "for j in range(g.size):",
         "    out[j] += g[j]",
     ]
