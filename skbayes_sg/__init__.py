@@ -20,7 +20,14 @@ from skbayes_sg.decomposition import (
 from skbayes_sg.ensemble import ConsensusClassifier
 from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.divergence import DivergenceError
-from skbayes_sg.inspection import CoefficientDisplay, KSDSearchDisplay, TraceDisplay
+from skbayes_sg.inspection import (
+    CoefficientDisplay,
+    CoverageDisplay,
+    KSDSearchDisplay,
+    PredictiveCheckDisplay,
+    RankDisplay,
+    TraceDisplay,
+)
 from skbayes_sg.linear_model import (
     SGHMCLogisticRegression,
     SGLDLogisticRegression,
@@ -50,6 +57,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CoefficientDisplay",
     "ConsensusClassifier",
+    "CoverageDisplay",
     "DivergenceError",
     "Interval",
     "KSDSearchDisplay",
@@ -57,6 +65,8 @@ __all__ = [
     "Model",
     "Ordered",
     "Positive",
+    "PredictiveCheckDisplay",
+    "RankDisplay",
     "Real",
     "SGBPMFRecommender",
     "SGHMCClassifierMLP",

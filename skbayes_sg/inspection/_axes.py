@@ -30,12 +30,17 @@ def plain_ticks(ax):
         axis.set_minor_formatter(NullFormatter())
 
 
-def legend_above(ax):
-    """Put the legend above the axes, where it hides nothing."""
-    ax.legend(
+def legend_above(ax, lw=None):
+    """Put the legend above the axes, where it hides nothing.
+
+    Lines of the width `lw` stand for thinner ones.
+    """
+    legend = ax.legend(
         loc="lower center",
         bbox_to_anchor=(0.5, 1),
         ncols=4,
         fontsize="small",
         frameon=False,
     )
+    for line in legend.get_lines() if lw is not None else []:
+        line.set(linewidth=lw, alpha=1.0)
