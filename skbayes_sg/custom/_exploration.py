@@ -90,16 +90,22 @@ def _(model, mode):
 
 @entry_point
 def _write_sizes(model, work, theta, factor, out):
-    """Write the squared length of each row's gradient in posterior sds."""
-    g, idx = np.empty(theta.size), np.empty(1, np.int32)
+    """Write the squared length of each row's gradient in posterior sds.
+
+    The factor is upper triangular, and rows depend on few of many parameters.
+    """
+    g, v = np.empty(theta.size), np.empty(theta.size)
+    idx = np.empty(1, np.int32)
     for i in range(out.size):
         g[:] = 0.0
+        v[:] = 0.0
         idx[0] = i
         add_gradient(model, work, theta, idx, 1.0, g)
+        for j in range(theta.size):
+            if g[j] != 0.0:
+                for k in range(j, theta.size):
+                    v[k] += factor[j, k] * g[j]
         total = 0.0
         for k in range(theta.size):
-            part = 0.0
-            for j in range(theta.size):
-                part += factor[j, k] * g[j]
-            total += part * part
+            total += v[k] * v[k]
         out[i] = total

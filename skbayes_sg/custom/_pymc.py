@@ -45,6 +45,16 @@ class PyMCModel(BaseModel):
                 "given; change pm.Data by pm.set_data, then call from_pymc again"
             )
 
+    def arviz_of(self, groups: Any, **options: Any) -> Any:
+        """Return groups of draws as the installed PyMC takes them."""
+        import pymc
+
+        if int(pymc.__version__.split(".")[0]) >= 6:
+            return super().arviz_of(groups, **options)
+        import arviz
+
+        return arviz.from_dict(**groups, **options)
+
     def _program(self, arrays):
         return self._ready
 

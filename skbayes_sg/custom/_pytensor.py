@@ -101,8 +101,9 @@ def compiled(source, signature, jit_fn, key):
     dispatcher = numba.njit(
         wrapper, cache=key is not None, nogil=True, error_model="numpy"
     )
-    with warnings.catch_warnings():  # of products with transposed matrices
-        warnings.simplefilter("ignore", numba.NumbaPerformanceWarning)
+    # Of products with transposed matrices, and of code that is not kept on disk.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", numba.core.errors.NumbaWarning)
         dispatcher.compile(signature)
     return dispatcher.overloads[signature]
 

@@ -3,7 +3,9 @@ import pytest
 
 pm = pytest.importorskip("pymc")
 
-from skbayes_sg import from_pymc  # noqa: E402
+from scipy.special import expit  # noqa: E402
+
+from skbayes_sg import KSDStepSizeSearch, SGMCMCModel, from_pymc  # noqa: E402
 from skbayes_sg.custom._graphs import python_function  # noqa: E402
 from skbayes_sg.custom._pymc import _shapes  # noqa: E402
 from tests.custom import zoo  # noqa: E402
@@ -59,3 +61,23 @@ def test_data_are_those_of_the_model():
     model = from_pymc(zoo.built(zoo.linear))
     with pytest.raises(ValueError, match="brings its own data"):
         model.bind(X=zoo.X)
+
+
+@pytest.mark.long
+def test_draws_go_back_to_pymc():
+    pm_model = zoo.built(zoo.dims_and_data)
+    est = SGMCMCModel(from_pymc(pm_model), n_draws=100, n_chains=2, random_state=0)
+    data = est.fit().to_arviz()
+    posterior = data["posterior"]
+    assert posterior["beta"].dims == ("chain", "draw", "feature")
+    assert posterior["feature"].values.tolist() == ["a", "b", "c"]
+    predicted = pm.sample_posterior_predictive(
+        data, model=pm_model, random_seed=0, progressbar=False
+    )
+    draws = predicted["posterior_predictive"]["y"].values
+    assert draws.shape == (2, 100, zoo.N)
+    p = expit(est.samples_["beta"] @ zoo.X.T)
+    assert np.abs(draws.mean(axis=(0, 1)) - p.mean(axis=(0, 1))).max() < 4.5 * 0.036
+    assert np.isfinite(est.score())
+    search = KSDStepSizeSearch(est, param_grid={"step_size": [0.1, 0.5]}).fit()
+    assert search.best_estimator_.samples_["beta"].shape == (2, 100, 3)

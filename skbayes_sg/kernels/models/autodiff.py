@@ -126,10 +126,10 @@ def add_rows_by(address, model, work, theta, center, idx, scale, out):
 @entry_point
 def add_all_rows_by(address, model, work, theta, out):
     """Call a function of rows for all of them."""
-    idx = row_buffer()
+    idx, center = row_buffer(), theta.copy()
     for first in range(0, n_rows(model), idx.size):
         rows = fill_rows(idx, first, n_rows(model))
-        add_rows_by(address, model, work, theta, theta, rows, 1.0, out)
+        add_rows_by(address, model, work, theta, center, rows, 1.0, out)
 
 
 @add_gradient.register(Autodiff)
