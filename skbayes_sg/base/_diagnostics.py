@@ -189,8 +189,12 @@ class DiagnosticsMixin:
             },
             index=pd.Index(names, name="parameter"),
         )
-        warn_of_convergence(names, ess, rhat)
+        self._warn_of_convergence(names, ess, rhat)
         return table
+
+    def _warn_of_convergence(self, names, ess, rhat):
+        """Warn of parameters in a summary; estimators with thousands override this."""
+        warn_of_convergence(names, ess, rhat)
 
     def to_arviz(self) -> Any:
         """Return the draws in the format of ArviZ.

@@ -238,7 +238,22 @@ def _run(fit, job, seed, attempt=0):
             limit = farthest_draw(draws.size)
             check_escape(thetas, found.center, found.theta_sd, limit, found.step_size)
     fit = fit._replace(draws=draws, info=info, interrupt=interrupt)
-    return fit._replace(sd_error=_verified(fit, job))
+    fit = fit._replace(sd_error=_verified(fit, job))
+    if found.completion is None:
+        return fit
+    return fit._replace(draws=_completed(fit, job))
+
+
+def _completed(fit, job):
+    """Return draws of all parameters from those of the parameters that chains visit."""
+    first = fit.info.n_iter - fit.draws.shape[1] * fit.found.thin
+    key = job.request().seed("completion").spawn_key
+
+    def seed(c, k):
+        place = c, first + k * fit.found.thin  # the same for chains that were resumed
+        return np.random.SeedSequence(job.entropy, spawn_key=(*key, *place))
+
+    return fit.found.completion.complete(fit.draws, seed)
 
 
 def _verified(fit, job):

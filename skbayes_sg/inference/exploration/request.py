@@ -84,6 +84,7 @@ class Exploration(NamedTuple):
     center: np.ndarray | None = None  # (d,) posterior means where sds are known
     factor: np.ndarray | None = None  # (d, d) F, F F' about the covariance, to verify
     spent: int = 0  # iterations of burn-in that the exploration has made
+    completion: Any = None  # what makes whole draws of those of the chains, see `wide`
 
 
 @python_op
