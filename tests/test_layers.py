@@ -64,7 +64,10 @@ LAYERS = {
     f"{KERNELS}.engine": (*GENERIC, *kernels("protocol", "schedules", "updates")),
     **{axis: (*SHARED, axis) for axis in AXES},
     f"{PACKAGE}.inference": NUMERIC,
-    f"{PACKAGE}.utils": ("numpy", "scipy", "sklearn", *rooms("utils", "kernels.data")),
+    f"{PACKAGE}.utils": (
+        *("numpy", "scipy", "sklearn"),
+        *rooms("utils", "kernels.data", "inference.arguments"),
+    ),
     f"{PACKAGE}.base": ESTIMATORS,
     f"{PACKAGE}.datasets": ("numpy", "scipy", "sklearn", *rooms("datasets", "utils")),
     f"{PACKAGE}.metrics": (*NUMERIC, "sklearn", *rooms("metrics", "utils")),

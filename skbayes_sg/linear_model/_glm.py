@@ -51,7 +51,8 @@ class BaseGLM(PriorMixin, StreamingMixin, BaseSGMCMC):
         that is cheaper.
     preconditioner : {"auto", "dense", "diagonal", "none"}
         Coordinates of the sampler, from the Hessian at the mode; "auto" is dense up to
-        1,024 parameters, diagonal beyond.
+        1,024 parameters, diagonal beyond. With "auto" and fewer rows than parameters,
+        chains of logistic and Poisson regressions move in the span of the rows.
     intercept_variance : float or "auto"
         Variance of the Gaussian prior of the intercept, where columns whose mean lies
         more than three standard deviations from zero are at that mean. "auto" is 100,

@@ -104,8 +104,8 @@ def automatic_batch_size(n, sampler, noise_of, steepness=1.0, least=MIN_BATCH):
     Below it, step and minibatch size trade off at equal cost per effective draw.
     ``noise_of(size)`` measures the noise; of `n` rows, its variance is a factor times
     1 / size - 1 / n. The factor is constant for uniform minibatches and falls with the
-    size of preferential ones, so it is measured at sizes that grow fourfold, from
-    `least` on.
+    size of preferential ones, so it is measured at sizes from `least`
+    on that grow fourfold.
     """
     full = exact_step(sampler, steepness, TOLERANCE)
 

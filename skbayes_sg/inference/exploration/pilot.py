@@ -12,6 +12,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, eigsh
 from scipy.special import ndtri
 
 from skbayes_sg.inference.curvature import (
@@ -33,6 +34,7 @@ MAX_CHAINS = 12
 MEMORY = 0.75  # weight of the Hessians of earlier chains
 MANY = 64  # draws over which Hessians are averaged where that costs little
 FEW_NUMBERS = 2e5  # rows times parameters up to which chains may be longer
+MAX_EIGENVALUES = 512  # parameters up to which all eigenvalues are computed
 ACCEPTANCE = 0.8
 TURN = 1.5  # leapfrog steps make up to such an angle, a quarter of a full turn
 MAX_LEAPFROG = 16
@@ -157,16 +159,23 @@ def _exact_pilot(model, region, rng):
     others = chosen(draws[1::2], n_hessians)
     draws = draws[each - 1 :: each]
     found = region_of(mode, mean, region.preconditioner, dtype).seen_by(draws)
-    unit = found.unit
-    matrices = (unit.T @ curvature_matrix(model, theta) @ unit for theta in others)
-    largest = rare_value([_largest_eigenvalue(one) for one in matrices])
-    bend = _largest_eigenvalue(region.factor.T @ mean @ region.factor)
+    matrices = (curvature_matrix(model, theta) for theta in others)
+    largest = rare_value([_largest_eigenvalue(one, found.unit) for one in matrices])
+    bend = _largest_eigenvalue(mean, region.factor)
     return Pilot(draws, found, max(1.0, largest / found.largest), bend)
 
 
-def _largest_eigenvalue(matrix):
-    # Asked for this one alone, LAPACK fails where others are equal up to rounding.
-    return np.linalg.eigvalsh(matrix)[-1]
+def _largest_eigenvalue(matrix, unit):
+    """Return the largest eigenvalue of L' H L."""
+    d = len(matrix)
+    if d <= MAX_EIGENVALUES:
+        # Asked for this one alone, LAPACK fails where others are equal up to rounding.
+        return np.linalg.eigvalsh(unit.T @ matrix @ unit)[-1]
+    product = LinearOperator((d, d), lambda v: unit.T @ (matrix @ (unit @ v)))
+    start = np.random.default_rng(0).standard_normal(d)
+    return eigsh(product, 1, which="LA", v0=start, tol=1e-3, return_eigenvectors=False)[
+        0
+    ]
 
 
 def rare_value(values):
