@@ -2,6 +2,7 @@
 
 import skbayes_sg.inference.exploration.blockmodel  # noqa: F401  registers
 import skbayes_sg.inference.exploration.glm  # noqa: F401  registers
+import skbayes_sg.inference.exploration.hmm  # noqa: F401  registers
 import skbayes_sg.inference.exploration.lda  # noqa: F401  registers
 import skbayes_sg.inference.exploration.matrix_factorization  # noqa: F401  registers
 import skbayes_sg.inference.exploration.mlp  # noqa: F401  registers
@@ -13,7 +14,9 @@ from skbayes_sg.inference.exploration.request import (
     Request,
     Settings,
     check_draws,
+    check_fit,
     for_diagnostics,
+    longer_thin,
 )
 
 __all__ = [
@@ -21,6 +24,8 @@ __all__ = [
     "Request",
     "Settings",
     "check_draws",
+    "check_fit",
     "explore",
     "for_diagnostics",
+    "longer_thin",
 ]
