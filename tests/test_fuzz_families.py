@@ -72,7 +72,9 @@ def fuzz_regression(name, valid, n_examples):
     fuzz(check, n_examples, parameters(valid), data)
 
 
-@pytest.mark.parametrize("name", ["linear", "poisson"])
+@pytest.mark.parametrize(
+    "name", ["linear", pytest.param("poisson", marks=pytest.mark.long)]
+)
 def test_few_regressions(name):
     fuzz_regression(name, EASY, 60)
 
@@ -199,6 +201,7 @@ def fuzz_unsupervised(name, others, n_examples):
     fuzz(check, n_examples, parameters(valid | others), data)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["topics", "graphs"])
 def test_few_without_targets(name):
     fuzz_unsupervised(name, {}, 60)

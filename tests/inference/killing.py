@@ -107,7 +107,7 @@ FITS = {
         SGMCMCMixedMembershipBlockmodel,
         graph,
         dict(n_components=3, n_draws=50, burn_in=100),
-        2_000,
+        200,
     ),
     "hidden Markov": (
         SGMCMCGaussianHMM,
