@@ -156,7 +156,7 @@ def test_no_regression_runs_away():
         t = (y - y.mean()) / y.std()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            theirs = MLPRegressor((20,), random_state=0).fit(X, t)
+            theirs = MLPRegressor(hidden_layer_sizes=(20,), random_state=0).fit(X, t)
             ours = SGHMCRegressorMLP(
                 (20,), n_draws=20, burn_in=1000, thin=50, n_chains=2, random_state=0
             ).fit(X, y)
