@@ -58,8 +58,10 @@ def untrained(activation, sizes, by_input=False, n=300):
 
 
 # Priors
-@pytest.mark.parametrize("activation", ["relu", "tanh"])
-@pytest.mark.parametrize("hidden", [(), (50,), (80, 20), (30, 40, 50)])
+@pytest.mark.parametrize(
+    "activation, hidden",
+    [("relu", ()), ("relu", (50,)), ("relu", (80, 20)), ("tanh", (30, 40, 50))],
+)
 def test_outputs_vary_as_stated_under_the_prior(activation, hidden):
     # Variance 3 of the weights and 3 of the biases; 600 draws of three outputs, whose
     # tails are heavier than a Gaussian's in deep networks: errors of about 6 %.
