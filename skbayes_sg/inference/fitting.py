@@ -230,7 +230,7 @@ def _run(fit, job, seed, attempt=0):
         draws, info = sample(
             found.model,
             found.sampler,
-            found.gradient,
+            found.ready or found.gradient,
             n_draws=settings.n_draws,
             noise_correction=settings.noise_correction,
             storage=settings.storage,
@@ -259,7 +259,12 @@ def _run(fit, job, seed, attempt=0):
             thetas = np.stack([theta_of(found.model, d) for d in np.concatenate(draws)])
             limit = farthest_draw(draws.size)
             check_escape(thetas, found.center, found.theta_sd, limit, found.step_size)
-    fit = fit._replace(draws=draws, info=info, interrupt=interrupt)
+    fit = fit._replace(
+        found=found._replace(ready=None),  # a copy of the data
+        draws=draws,
+        info=info,
+        interrupt=interrupt,
+    )
     fit = fit._replace(sd_error=_verified(fit, job))
     if found.completion is None:
         return fit

@@ -183,6 +183,7 @@ class BaseRegressor(RegressorMixin, BaseGLM):
                 len(targets),
                 first=first,
                 factor=rows / len(y),
+                is_batch=partial,
                 offsets=offsets,
                 units=self._unit,
             )

@@ -83,6 +83,7 @@ class Exploration(NamedTuple):
     step_limit: float | None  # largest stable step size, where it is known
     center: np.ndarray | None = None  # (d,) posterior means where sds are known
     factor: np.ndarray | None = None  # (d, d) F, F F' about the covariance, to verify
+    ready: Any = None  # NamedTuple: `gradient` prepared for the data, where it is known
     spent: int = 0  # iterations of burn-in that the exploration has made
     completion: Any = None  # what makes whole draws of those of the chains, see `wide`
 
