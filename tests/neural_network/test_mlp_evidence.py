@@ -149,9 +149,7 @@ def regressions(count):
 def test_no_regression_runs_away():
     """Errors on training rows stay below twice those of MLPRegressor.
 
-    Its targets are standardized, too, and noise that a network should not fit is
-    allowed: a network that fits less of it than MLPRegressor has not run away. So is
-    what a constant leaves, with few rows.
+    Its targets are standardized, too.
     """
     failed = []
     for seed, (X, y) in enumerate(regressions(200)):
@@ -168,8 +166,7 @@ def test_no_regression_runs_away():
         ]
         if not errors[1] <= 2 * errors[0]:
             failed.append((seed, *errors))
-    assert [case for case in failed if case[2] > 1.0] == []
-    assert len(failed) <= 10, failed
+    assert failed == []
 
 
 # Temperatures
