@@ -1,4 +1,5 @@
 import numpy as np
+import pytensor.tensor as pt
 import pytest
 
 pm = pytest.importorskip("pymc")
@@ -61,6 +62,18 @@ def test_data_are_those_of_the_model():
     model = from_pymc(zoo.built(zoo.linear))
     with pytest.raises(ValueError, match="brings its own data"):
         model.bind(X=zoo.X)
+
+
+@pytest.mark.parametrize("write", zoo.LOGITS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("size", [40.0, 800.0])
+def test_gradients_are_finite_at_extreme_arguments(write, size):
+    model = from_pymc(zoo.built(write))
+    program, columns = model._ready, model._columns
+    inputs = [program.theta, *program.columns.values()]
+    g = pt.grad(program.log_likelihood.sum(), program.theta)
+    function = python_function(inputs, g)
+    for theta in size * np.vstack([np.eye(program.d), -np.eye(program.d)]):
+        assert np.isfinite(function(theta, *columns.values())).all()
 
 
 @pytest.mark.long
