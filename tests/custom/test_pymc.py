@@ -26,6 +26,14 @@ def test_models_whose_steps_cost_as_much_as_all_rows(write):
     check_density(pm_model, model)
 
 
+def test_a_parameter_for_each_row_is_not_taken_in_silence():
+    """PyTensor 2 keeps the index that makes rows of the parameters, 3 rewrites it."""
+    pm_model = zoo.built(zoo.latent_through_an_index)
+    said = "parameters for 60 rows|cannot be taken apart"
+    with pytest.raises((UserWarning, ValueError), match=said):  # warnings are errors
+        from_pymc(pm_model)
+
+
 def check_density(pm_model, model):
     program, columns = model._ready, model._columns
     inputs = [program.theta, *program.columns.values()]

@@ -147,7 +147,7 @@ ACCEPTED = [
     *(ordered_logistic, censored, custom_dist, potential_as_prior, two_observed),
     *(varying_slopes, student, multinomial, with_initial_values),
 ]
-WITH_WARNING = [square_design, latent_through_an_index, missing_values]
+WITH_WARNING = [square_design, missing_values]
 
 
 def _eta():
