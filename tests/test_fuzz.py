@@ -47,7 +47,9 @@ LOGISTIC = SAMPLING | {
 }
 NETWORK = SAMPLING | {
     "hidden_layer_sizes": st.sampled_from([(), 3, (2,), [2, 3], np.array([4])]),
-    "weight_precision": st.sampled_from(["gamma", 1.0, 1e-8, 1e8, 1e300]),
+    "weight_precision": st.sampled_from(
+        ["fan-in", "hierarchical", "relevance", "gamma", 1.0, 1e-8, 1e8, 1e300]
+    ),
     "storage_dtype": st.sampled_from([None, "float16", "float32", "float64"]),
     "noise_correction": st.booleans(),
     "preconditioner": st.sampled_from(["auto", "dense", "diagonal"]),

@@ -39,8 +39,12 @@ LAYERS = {
     KERNELS: (*SHARED, *kernels("schedules", "updates")),
     f"{KERNELS}.interruptible": (),
     f"{KERNELS}.disk_cache": ("numba",),
+    f"{KERNELS}.inner_code": ("numba",),
     f"{KERNELS}.compiling": ("numba", f"{KERNELS}.notices"),
-    f"{KERNELS}.generic": (*COMPILED, *kernels("disk_cache", "interruptible")),
+    f"{KERNELS}.generic": (
+        *COMPILED,
+        *kernels("disk_cache", "inner_code", "interruptible"),
+    ),
     f"{KERNELS}.separate": (*COMPILED, f"{KERNELS}.generic"),
     f"{KERNELS}.numerics": (*GENERIC, "llvmlite", f"{KERNELS}.numerics"),
     f"{KERNELS}.numerics.blas": ("threadpoolctl",),

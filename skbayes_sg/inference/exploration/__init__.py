@@ -14,7 +14,9 @@ from skbayes_sg.inference.exploration.request import (
     Request,
     Settings,
     check_draws,
+    check_fit,
     for_diagnostics,
+    longer_thin,
 )
 
 __all__ = [
@@ -22,6 +24,8 @@ __all__ = [
     "Request",
     "Settings",
     "check_draws",
+    "check_fit",
     "explore",
     "for_diagnostics",
+    "longer_thin",
 ]

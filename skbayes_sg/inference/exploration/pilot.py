@@ -21,12 +21,19 @@ from skbayes_sg.inference.curvature import (
     whitening,
 )
 from skbayes_sg.inference.exploration.region import Region, region_of
-from skbayes_sg.kernels.generic import implements
+from skbayes_sg.kernels.generic import for_kernels, implements
 from skbayes_sg.kernels.passes import log_posterior, mean_hessian
-from skbayes_sg.kernels.protocol.model import init_work, n_rows, parameter_dtype
+from skbayes_sg.kernels.protocol.model import (
+    init_work,
+    n_parameters,
+    n_rows,
+    parameter_dtype,
+    thinned,
+)
 
 PILOT_DRAWS = 128
 PROBES = 16  # draws of the Gaussian at which the score is compared with a Gaussian's
+ENOUGH_ROWS, ROWS_PER_PARAMETER = 2**16, 512  # for these draws
 SKEWED = 0.3  # difference of the scores from which the Gaussian does not serve
 BENT = 1.5  # mean curvature over that at the mode: not even roughly a Gaussian
 WARMUP = 32  # trajectories of each of the first chains
@@ -81,10 +88,18 @@ def pilot(model, region, seed):
     z = rng.standard_normal((PILOT_DRAWS, d))
     if factor.ndim < 2:
         return Pilot(region.mode + z * factor, region, 1.0, 1.0)
-    density = whitened_density(model, region.mode, factor)
+    density = whitened_density(_fewer_rows(model), region.mode, factor)
     if difference_of_scores(density, d, rng) <= SKEWED:
         return Pilot(region.mode + z @ factor.T, region, 1.0, 1.0)
     return _exact_pilot(model, region, rng)
+
+
+def _fewer_rows(model):
+    """Return the model on some of its rows, enough to see how skewed it is."""
+    every = n_rows(model) // max(ENOUGH_ROWS, ROWS_PER_PARAMETER * n_parameters(model))
+    if every < 2 or not implements(thinned, model):
+        return model
+    return for_kernels(thinned(model, every))
 
 
 def difference_of_scores(density, d, rng):
