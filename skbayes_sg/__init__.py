@@ -49,6 +49,12 @@ from skbayes_sg.neural_network import (
     SGNHTClassifierMLP,
     SGNHTRegressorMLP,
 )
+from skbayes_sg.sequence import (
+    SGMCMCAutoregressiveHMM,
+    SGMCMCCategoricalHMM,
+    SGMCMCGaussianHMM,
+    SGMCMCPoissonHMM,
+)
 
 find_old_names()
 
@@ -75,13 +81,17 @@ __all__ = [
     "SGLDClassifierMLP",
     "SGLDLogisticRegression",
     "SGLDRegressorMLP",
+    "SGMCMCAutoregressiveHMM",
+    "SGMCMCCategoricalHMM",
     "SGMCMCClassifierMLP",
+    "SGMCMCGaussianHMM",
     "SGMCMCLatentDirichletAllocation",
     "SGMCMCLinearRegression",
     "SGMCMCLogisticRegression",
     "SGMCMCMixedMembershipBlockmodel",
     "SGMCMCModel",
     "SGMCMCNegativeBinomialRegressor",
+    "SGMCMCPoissonHMM",
     "SGMCMCPoissonRegressor",
     "SGMCMCRegressorMLP",
     "SGMCMCRobustRegressor",

@@ -1,1 +1,12 @@
 """Sequences: hidden Markov models and state-space models."""
+
+from skbayes_sg.sequence._autoregressive_hmm import SGMCMCAutoregressiveHMM
+from skbayes_sg.sequence._count_hmm import SGMCMCCategoricalHMM, SGMCMCPoissonHMM
+from skbayes_sg.sequence._gaussian_hmm import SGMCMCGaussianHMM
+
+__all__ = [
+    "SGMCMCAutoregressiveHMM",
+    "SGMCMCCategoricalHMM",
+    "SGMCMCGaussianHMM",
+    "SGMCMCPoissonHMM",
+]

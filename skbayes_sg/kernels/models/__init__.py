@@ -24,6 +24,11 @@ from skbayes_sg.kernels.models.expanded_dirichlet import ExpandedDirichlet
 from skbayes_sg.kernels.models.free_sequences import FreeSequences
 from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import GLM
+from skbayes_sg.kernels.models.hmm import HMM
+from skbayes_sg.kernels.models.hmm_categorical import CategoricalEmission
+from skbayes_sg.kernels.models.hmm_full_gaussian import FullGaussian
+from skbayes_sg.kernels.models.hmm_gaussian import DiagonalGaussian
+from skbayes_sg.kernels.models.hmm_poisson import PoissonEmission
 from skbayes_sg.kernels.models.implicit_factorization import ImplicitFactorization
 from skbayes_sg.kernels.models.lda import LDA
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
@@ -40,12 +45,16 @@ from skbayes_sg.kernels.models.transformed import Transformed
 
 __all__ = [
     "Blockmodel",
+    "CategoricalEmission",
     "DegreeBlockmodel",
+    "DiagonalGaussian",
     "DirichletMultinomial",
     "ExpandedDirichlet",
     "FreeSequences",
+    "FullGaussian",
     "GLM",
     "GaussianMean",
+    "HMM",
     "ImplicitFactorization",
     "LDA",
     "LogScaleFactorization",
@@ -53,6 +62,7 @@ __all__ = [
     "MatrixFactorization",
     "MinibatchLDA",
     "PairBlockmodel",
+    "PoissonEmission",
     "Proximal",
     "RatingNoise",
     "RowPrior",
