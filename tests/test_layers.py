@@ -71,6 +71,7 @@ LAYERS = {
             "linear_model",
             "neural_network",
             "decomposition",
+            "sequence",
             "model_selection",
             "inspection",
         )

@@ -98,13 +98,14 @@ def gradient_of_data(model, request, region, typical):
     return estimator, noise_of(estimator)
 
 
-def automatic_batch_size(n, sampler, noise_of, steepness=1.0):
+def automatic_batch_size(n, sampler, noise_of, steepness=1.0, least=MIN_BATCH):
     """Return the smallest minibatch with which the sampler takes nearly its full step.
 
     Below it, step and minibatch size trade off at equal cost per effective draw.
     ``noise_of(size)`` measures the noise; of `n` rows, its variance is a factor times
     1 / size - 1 / n. The factor is constant for uniform minibatches and falls with the
-    size of preferential ones, so it is measured at sizes that grow fourfold.
+    size of preferential ones, so it is measured at sizes that grow fourfold from `least`
+    on.
     """
     full = exact_step(sampler, steepness, TOLERANCE)
 
@@ -113,7 +114,7 @@ def automatic_batch_size(n, sampler, noise_of, steepness=1.0):
         return accurate_step(sampler, noise, TOLERANCE) >= 0.75 * full
 
     sizes, factors = [], []
-    size = min(n, MIN_BATCH)
+    size = min(n, least)
     while size < n:
         sizes.append(size)
         factors.append(float(np.max(noise_of(size))) / (1.0 / size - 1.0 / n))

@@ -19,6 +19,7 @@ from skbayes_sg.kernels.models.blockmodel import Blockmodel
 from skbayes_sg.kernels.models.blockmodel_pairs import PairBlockmodel
 from skbayes_sg.kernels.models.dirichlet import DirichletMultinomial
 from skbayes_sg.kernels.models.expanded_dirichlet import ExpandedDirichlet
+from skbayes_sg.kernels.models.free_sequences import FreeSequences
 from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import GLM
 from skbayes_sg.kernels.models.lda import LDA
@@ -38,6 +39,7 @@ __all__ = [
     "Blockmodel",
     "DirichletMultinomial",
     "ExpandedDirichlet",
+    "FreeSequences",
     "GLM",
     "GaussianMean",
     "LDA",

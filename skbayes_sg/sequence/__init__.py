@@ -1,0 +1,1 @@
+"""Sequences: hidden Markov models and state-space models."""

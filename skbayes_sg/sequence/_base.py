@@ -1,0 +1,115 @@
+"""What estimators of sequences share: checks of X and lengths, and blocked fits."""
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from skbayes_sg.base._sampling import BaseSGMCMC
+from skbayes_sg.inference.fitting import computed_once
+from skbayes_sg.inference.sequences import settle
+from skbayes_sg.utils._validation import check_auto, check_integer, largest_of
+
+
+def check_lengths(lengths, n_samples):
+    """Return the lengths of sequences that make up `n_samples` points, (n,) int64."""
+    if lengths is None:
+        return np.array([n_samples], np.int64)
+    values = np.atleast_1d(np.asarray(lengths))
+    if values.ndim != 1 or values.dtype.kind not in "iu" or values.size == 0:
+        raise ValueError(
+            f"lengths={lengths!r} must be whole numbers, the lengths of the sequences "
+            "that follow one another in X, or None for one sequence"
+        )
+    if (values < 1).any():
+        raise ValueError(
+            f"lengths holds {values.min()}; all sequences need at least one point"
+        )
+    if values.sum() != n_samples:
+        raise ValueError(
+            f"lengths add up to {values.sum()}, but X has {n_samples} points; they "
+            "must be equal"
+        )
+    return values.astype(np.int64)
+
+
+def check_observations(estimator, X, *, reset, names="numbers"):
+    """Return X as a C-ordered array of floats, in which NaN means missing.
+
+    Memory-mapped arrays in this order are not copied. With `reset` every column needs
+    a number.
+    """
+    X = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype=(np.float64, np.float32),
+        order="C",
+        ensure_all_finite="allow-nan",
+        ensure_min_samples=1,
+    )
+    largest = 0.0
+    known = np.zeros(X.shape[1], bool)
+    for part in np.array_split(X, max(1, len(X) // 1_000_000)):
+        known |= ~np.isnan(part).all(axis=0)
+        with np.errstate(invalid="ignore"):
+            sizes = np.abs(part)
+        largest = max(largest, float(np.nanmax(sizes)) if known.any() else 0.0)
+    if reset and not known.all():
+        raise ValueError(
+            f"column {int(np.argmin(known))} of X has no number, only NaN (missing); "
+            f"remove the column, or give {names} for some points"
+        )
+    if largest > largest_of(np.float64):
+        raise ValueError(
+            f"X holds values up to {largest:.3g}, too large for float64; scale the "
+            "columns"
+        )
+    return X
+
+
+class BaseSequences(BaseSGMCMC):
+    """Base of estimators of sequences.
+
+    Parameters
+    ----------
+    block_length : int or "auto"
+        Points per block; a block is a row of a minibatch, so that `batch_size` counts
+        blocks. "auto" is four times the buffer length and at least 40.
+    buffer_length : int or "auto"
+        Points on both sides of a block from which its states are inferred. "auto"
+        chooses it so that the bias is below 0.02 posterior standard deviations.
+    gradient : str or gradient estimator
+        "auto" is "linear-cv": blocks' gradients are linear functions of the parameters
+        plus a small remainder, which a minibatch of blocks estimates.
+    batch_size : int or "auto"
+        Blocks per gradient estimate.
+
+    Attributes
+    ----------
+    block_length_, buffer_length_ : int
+        Points per block, and on both sides of it.
+    buffer_bias_ : float
+        The bias that windows of this length cause, in posterior standard deviations,
+        estimated from the change when the buffers are twice as long.
+    """
+
+    temperature = 1.0
+
+    def _check_sampling(self):
+        """Validate the parameters that all estimators share; return the sampler."""
+        check_auto("block_length", self.block_length, check_integer, at_least=1)
+        check_auto("buffer_length", self.buffer_length, check_integer, at_least=0)
+        return super()._check_sampling()
+
+    def _settle(self, model, start, seed):
+        """Block the model around its mode next to `start`; return it with messages."""
+        found = computed_once(
+            "settled", lambda: settle(model, start(), *self._block_settings, seed)
+        )
+        self.block_length_ = found.block_length
+        self.buffer_length_ = found.buffer_length
+        self.buffer_bias_ = found.buffer_bias
+        return found.model
+
+    @property
+    def _block_settings(self):
+        return self.block_length, self.buffer_length
