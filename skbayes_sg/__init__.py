@@ -42,6 +42,7 @@ from skbayes_sg.neural_network import (
     SGNHTClassifierMLP,
     SGNHTRegressorMLP,
 )
+from skbayes_sg.sequence import SGMCMCLinearGaussianSSM, SGMCMCStochasticVolatility
 
 find_old_names()
 
@@ -67,6 +68,7 @@ __all__ = [
     "SGLDRegressorMLP",
     "SGMCMCClassifierMLP",
     "SGMCMCLatentDirichletAllocation",
+    "SGMCMCLinearGaussianSSM",
     "SGMCMCLinearRegression",
     "SGMCMCLogisticRegression",
     "SGMCMCMixedMembershipBlockmodel",
@@ -75,6 +77,7 @@ __all__ = [
     "SGMCMCPoissonRegressor",
     "SGMCMCRegressorMLP",
     "SGMCMCRobustRegressor",
+    "SGMCMCStochasticVolatility",
     "SGNHTClassifierMLP",
     "SGNHTLogisticRegression",
     "SGNHTRegressorMLP",

@@ -22,13 +22,13 @@ from skbayes_sg.kernels.capabilities.maps import (
     n_free,
     unconstrain,
 )
-from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.numerics.small_matrices import (
     cholesky,
     invert,
     invert_lower,
     multiply,
     multiply_transposed,
+    small_helper,
     transposed_multiply,
 )
 
@@ -44,7 +44,7 @@ def _(map_):
     return map_.dim * map_.dim
 
 
-@helper
+@small_helper
 def _inverse_root(b):
     """Return L^-1, and log|L|."""
     d = b.shape[0]
@@ -64,7 +64,7 @@ def _(map_, u, out):
     multiply(b, _inverse_root(b)[0], out.reshape(d, d))
 
 
-@helper
+@small_helper
 def _squares(a):
     """Return the inverses of I - A (x) A and I - A^2, and log|det| of both."""
     d = a.shape[0]
@@ -122,7 +122,7 @@ def _(map_, u, x, g, share, out):
             out[i, j] -= 2.0 * product[i, j]
 
 
-@helper
+@small_helper
 def _add_volume_slope(a, share, out):
     """Add share times the derivative in A of half of the last two logarithms."""
     d = a.shape[0]

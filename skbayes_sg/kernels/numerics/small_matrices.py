@@ -1,14 +1,21 @@
-"""Small dense matrices: products, Cholesky factors and inverses into given arrays."""
+"""Small dense matrices: products, Cholesky factors and inverses into given arrays.
+
+Sums are in order: vectorized sums over two or three numbers are slower, and take many
+times as long to compile.
+"""
 
 import numpy as np
+from numba.extending import register_jitable
 
-from skbayes_sg.kernels.generic import helper
+from skbayes_sg.kernels.generic import INNER
+
+small_helper = register_jitable(**(INNER | {"fastmath": False}))
 
 DOUBLINGS = 60  # at most, of a sum of powers
 CONVERGED = 1e-17  # relative size of what a further doubling would add
 
 
-@helper
+@small_helper
 def clear(out):
     """Set all items of a matrix to zero."""
     for i in range(out.shape[0]):
@@ -16,7 +23,7 @@ def clear(out):
             out[i, j] = 0.0
 
 
-@helper
+@small_helper
 def copy_matrix(a, out):
     """Write the matrix `a` to `out`."""
     for i in range(out.shape[0]):
@@ -24,7 +31,7 @@ def copy_matrix(a, out):
             out[i, j] = a[i, j]
 
 
-@helper
+@small_helper
 def multiply(a, b, out):
     """Write a b to `out`, which is another array."""
     for i in range(a.shape[0]):
@@ -35,7 +42,7 @@ def multiply(a, b, out):
             out[i, j] = total
 
 
-@helper
+@small_helper
 def multiply_transposed(a, b, out):
     """Write a b' to `out`, which is another array."""
     for i in range(a.shape[0]):
@@ -46,7 +53,7 @@ def multiply_transposed(a, b, out):
             out[i, j] = total
 
 
-@helper
+@small_helper
 def transposed_multiply(a, b, out):
     """Write a' b to `out`, which is another array."""
     for i in range(a.shape[1]):
@@ -57,17 +64,7 @@ def transposed_multiply(a, b, out):
             out[i, j] = total
 
 
-@helper
-def apply(a, x, out):
-    """Write the product of a matrix and a vector to `out`, which is another array."""
-    for i in range(a.shape[0]):
-        total = 0.0
-        for k in range(a.shape[1]):
-            total += a[i, k] * x[k]
-        out[i] = total
-
-
-@helper
+@small_helper
 def cholesky(a, out):
     """Write the lower factor L of a = L L' to `out`; return log|a|, NaN if none."""
     log_determinant = 0.0
@@ -85,7 +82,7 @@ def cholesky(a, out):
     return log_determinant
 
 
-@helper
+@small_helper
 def invert_lower(lower, out):
     """Write the inverse of a lower triangular matrix to `out`."""
     for j in range(lower.shape[0]):
@@ -96,7 +93,7 @@ def invert_lower(lower, out):
             out[i, j] = total / lower[i, i] if i >= j else 0.0
 
 
-@helper
+@small_helper
 def invert_covariance(a, root, out):
     """Write the inverse of a positive definite matrix to `out`; return log|a|.
 
@@ -114,7 +111,7 @@ def invert_covariance(a, root, out):
     return log_determinant
 
 
-@helper
+@small_helper
 def invert(a, out):
     """Write the inverse of a square matrix to `out`; return the log of |det a|.
 
@@ -147,7 +144,7 @@ def invert(a, out):
     return log_determinant
 
 
-@helper
+@small_helper
 def sum_of_powers(a, q, power, product, out):
     """Write the sum over k of a^k q a'^k, for stable `a` and symmetric `q`, to `out`.
 
