@@ -107,7 +107,8 @@ def em_step(model, work, x):
 
     From points without missing values; first states are left out.
     """
-    sum_moments(model, work, x)
+    work.x[:] = x
+    sum_moments(model, work)
     m, d = model.C.shape
     now, lag, before, _ = work.sums
     transitions, _, points = work.counts
@@ -134,9 +135,10 @@ def state_laws(model, draws, smooth):
     work, blocks, count = init_work(model), model.blocks, len(draws)
     mean, square = np.zeros((n, d)), np.zeros((n, d, d))
     signal, power = np.zeros((n, m)), np.zeros((n, m))
-    for x in np.ascontiguousarray(draws, np.float64):
+    for x in draws:
+        work.x[:] = x
         for i, (low, high) in enumerate(zip(blocks.first, blocks.last, strict=True)):
-            run_states(model, work, x, i, smooth)
+            run_states(model, work, i, smooth)
             states, places = work.states, slice(1, high - low + 1)
             one = (states.smooth_mean if smooth else states.mean)[places]
             cov = (states.smooth_cov if smooth else states.cov)[places]
@@ -152,13 +154,13 @@ def state_laws(model, draws, smooth):
 
 def log_likelihoods(model, draws):
     """Return log p(X | draw) of (n, dim) draws, (n,)."""
-    work, rows = init_work(model), range(model.blocks.first.size)
-    return np.array(
-        [
-            sum(run_states(model, work, x, i, False) for i in rows)
-            for x in np.ascontiguousarray(draws, np.float64)
-        ]
-    )
+    work, values = init_work(model), np.zeros(len(draws))
+    for n, x in enumerate(draws):
+        work.x[:] = x
+        for i in range(model.blocks.first.size):
+            run_states(model, work, i, False)
+            values[n] += work.value[0]
+    return values
 
 
 def last_states(model, draws):
@@ -166,8 +168,9 @@ def last_states(model, draws):
     work, last = init_work(model), model.blocks.first.size - 1
     size = int(model.blocks.last[last] - model.blocks.first[last])
     means, covs = [], []
-    for x in np.ascontiguousarray(draws, np.float64):
-        run_states(model, work, x, last, False)
+    for x in draws:
+        work.x[:] = x
+        run_states(model, work, last, False)
         means.append(work.states.mean[size].copy())
         covs.append(work.states.cov[size].copy())
     return np.array(means), np.array(covs)

@@ -165,7 +165,8 @@ def test_without_transitions_states_have_a_conjugate_posterior():
     x[3:7] = 0.0
     level, _, Q, R = unpack(x, 3, 2)
     work = init_work(model)
-    run_states(model, work, x, 0, True)
+    work.x[:] = x
+    run_states(model, work, 0, True)
     for t in range(LENGTHS[0]):
         known = ~np.isnan(model.X[t])
         C, noise = model.C[known], np.linalg.inv(R[np.ix_(known, known)])

@@ -26,23 +26,18 @@ from skbayes_sg.kernels.data.sequences import (
     Blocks,
     longest_window,
     select_blocks,
-    window,
 )
-from skbayes_sg.kernels.models.kalman import (
-    init_buffers,
-    init_states,
-    init_system,
-    set_system,
-)
+from skbayes_sg.kernels.generic import helper
+from skbayes_sg.kernels.models.kalman import init_buffers, init_states, init_system
 from skbayes_sg.kernels.models.linear_gaussian_ssm_rows import (
+    LINKED,
     SSMWork,
-    add_sums,
-    clear_sums,
-    filter_window,
-    smooth_window,
+    add_row,
+    filter_row,
+    finish_sums,
+    set_parameters,
 )
 from skbayes_sg.kernels.numerics.small_matrices import (
-    copy_matrix,
     invert_covariance,
     multiply,
     small_helper,
@@ -58,7 +53,6 @@ from skbayes_sg.kernels.protocol.model import (
     n_parameters,
     n_rows,
 )
-from skbayes_sg.kernels.separate import without_refcounts
 
 
 class InverseWishart(NamedTuple):
@@ -100,7 +94,11 @@ def _(model):
     system.C[:] = model.C
     k = max(m, d)
     shapes = [(4, d, d), (3,), (m,), (m, m), (m,), (m, m), (6, k, k)]
-    return SSMWork(system, states, init_buffers(m, d), *map(np.zeros, shapes))
+    shapes += [(n_parameters(model),), (n_parameters(model),), (1,)]
+    work = SSMWork(system, states, init_buffers(m, d), *map(np.zeros, shapes))
+    for function in LINKED:
+        function.link(model, work)
+    return work
 
 
 @selected.register(LinearGaussianSSM)
@@ -111,54 +109,44 @@ def _(model, rows, factor=1.0):
     )
 
 
-@small_helper
-def set_parameters(model, work, x):
-    """Take c, A, Q and R from x, and compute what follows."""
-    m, d = model.C.shape
-    system, a, q = work.system, m, m + d * d
-    r = q + d * d
-    copy_to(x[:m], system.c)
-    copy_matrix(x[a:q].reshape(d, d), system.A)
-    copy_matrix(x[q:r].reshape(d, d), system.Q)
-    copy_matrix(x[r:].reshape(m, m), system.R)
-    set_system(system, work.buffers)
+@helper
+def _sum_rows(model, work, theta, idx):
+    """Write the gradient of the rows in `idx` to ``work.g``; return log p of them."""
+    copy_to(theta, work.x)
+    set_parameters(model, work, 0)
+    value = 0.0
+    for i in idx:
+        add_row(model, work, np.int64(i))
+        value += work.value[0]
+    finish_sums(model, work, 0)
+    return value
 
 
 @add_gradient.register(LinearGaussianSSM)
 def _(model, work, theta, idx, scale, out):
-    model, work = without_refcounts((model, work))
     _sum_rows(model, work, theta, idx)
-    add_sums(model, work, scale * model.blocks.weight, out)
+    scale *= model.blocks.weight
+    for j in range(out.size):
+        out[j] += scale * work.g[j]
 
 
 @add_value_and_gradient.register(LinearGaussianSSM)
 def _(model, work, theta, idx, scale, out):
-    model, work = without_refcounts((model, work))
     value = _sum_rows(model, work, theta, idx)
     scale *= model.blocks.weight
-    add_sums(model, work, scale, out)
+    for j in range(out.size):
+        out[j] += scale * work.g[j]
     return scale * value
-
-
-@small_helper
-def _sum_rows(model, work, theta, idx):
-    """Sum moments over the rows in `idx`; return their log-likelihood."""
-    set_parameters(model, work, theta)
-    clear_sums(work)
-    value = 0.0
-    for i in idx:
-        value += filter_window(model, work, i, window(model.blocks, i)[1])
-        smooth_window(model, work, i)
-    return value
 
 
 @log_likelihood.register(LinearGaussianSSM)
 def _(model, work, theta, idx):
-    model, work = without_refcounts((model, work))
-    set_parameters(model, work, theta)
+    copy_to(theta, work.x)
+    set_parameters(model, work, 0)
     value = 0.0
     for i in idx:
-        value += filter_window(model, work, i, model.blocks.last[i])
+        filter_row(model, work, np.int64(i))
+        value += work.value[0]
     return model.blocks.weight * value
 
 

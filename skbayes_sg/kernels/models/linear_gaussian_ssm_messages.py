@@ -10,12 +10,16 @@ from skbayes_sg.kernels.capabilities.buffers import Messages, with_messages
 from skbayes_sg.kernels.data.sequences import window
 from skbayes_sg.kernels.generic import entry_point, for_kernels
 from skbayes_sg.kernels.models.kalman import pass_back, run_filter
-from skbayes_sg.kernels.models.linear_gaussian_ssm import (
-    LinearGaussianSSM,
+from skbayes_sg.kernels.models.linear_gaussian_ssm import LinearGaussianSSM
+from skbayes_sg.kernels.models.linear_gaussian_ssm_rows import (
     set_parameters,
+    write_message,
 )
-from skbayes_sg.kernels.models.linear_gaussian_ssm_rows import write_message
-from skbayes_sg.kernels.numerics.small_matrices import clear, copy_matrix
+from skbayes_sg.kernels.numerics.small_matrices import (
+    clear,
+    copy_matrix,
+    small_helper,
+)
 from skbayes_sg.kernels.numerics.vectors import copy_to
 from skbayes_sg.kernels.protocol.model import init_work, n_rows
 from skbayes_sg.kernels.separate import without_refcounts
@@ -28,15 +32,22 @@ def _(model, theta):
     forward, backward = np.zeros((2, n_rows(model), d + d * d))
     model = for_kernels(model)
     work = init_work(model)
-    _write_forward(model, work, theta, forward)
-    _write_backward(model, work, theta, backward)
+    work.x[:] = theta
+    _write_messages(model, work, forward, backward)
     return model._replace(messages=Messages(theta, forward, backward))
 
 
 @entry_point
-def _write_forward(model, work, theta, out):
-    model, work, out = without_refcounts((model, work, out))
-    set_parameters(model, work, theta)
+def _write_messages(model, work, forward, backward):
+    arrays = without_refcounts((model, work, forward, backward))
+    model, work, forward, backward = arrays
+    set_parameters(model, work, 0)
+    _write_forward(model, work, forward)
+    _write_backward(model, work, backward)
+
+
+@small_helper
+def _write_forward(model, work, out):
     system, states, buffers = work.system, work.states, work.buffers
     blocks, at, past = model.blocks, 0, -1
     for i in range(len(out)):
@@ -52,10 +63,8 @@ def _write_forward(model, work, theta, out):
         write_message(states.mean, states.cov, 0, out[i])
 
 
-@entry_point
-def _write_backward(model, work, theta, out):
-    model, work, out = without_refcounts((model, work, out))
-    set_parameters(model, work, theta)
+@small_helper
+def _write_backward(model, work, out):
     # Places that nothing else uses here.
     h, J, blocks = work.states.mean, work.states.cov, model.blocks
     at, future = 0, -1

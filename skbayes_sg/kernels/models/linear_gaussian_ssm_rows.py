@@ -4,7 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.data import sequences
 from skbayes_sg.kernels.data.sequences import window
+from skbayes_sg.kernels.linked import linked
+from skbayes_sg.kernels.models import kalman
 from skbayes_sg.kernels.models.kalman import (
     Buffers,
     States,
@@ -15,14 +18,18 @@ from skbayes_sg.kernels.models.kalman import (
     run_filter,
     run_smoother,
     set_place,
+    set_system,
 )
+from skbayes_sg.kernels.numerics import small_matrices
 from skbayes_sg.kernels.numerics.small_matrices import (
     clear,
+    copy_matrix,
     invert_covariance,
     multiply,
     small_helper,
     sum_of_powers,
 )
+from skbayes_sg.kernels.separate import without_refcounts
 
 
 class SSMWork(NamedTuple):
@@ -31,15 +38,16 @@ class SSMWork(NamedTuple):
     system: System
     states: States
     buffers: Buffers
-    sums: (
-        np.ndarray
-    )  # (4, d, d) of E x_t x_t', x_t x_(t-1)', x_(t-1) x_(t-1)', x_1 x_1'
+    sums: np.ndarray  # (4, d, d) E x_t x_t', x_t x_(t-1)', x_(t-1) x_(t-1)', x_1 x_1'
     counts: np.ndarray  # (3,) transitions, starts, points without missing values
     rest: np.ndarray  # (m,) sum of E (y_t - c - C x_t)
     noise: np.ndarray  # (m, m) of E (y_t - c - C x_t) (...)'
     g_c: np.ndarray  # (m,) gradients of points with missing values
     g_R: np.ndarray  # (m, m)
     square: np.ndarray  # (6, k, k), k the larger of m and d
+    x: np.ndarray  # the parameters: c, A, Q and R
+    g: np.ndarray  # the gradient that follows from the sums
+    value: np.ndarray  # (1,) log p(block | past)
 
 
 @small_helper
@@ -258,3 +266,68 @@ def _add_start(work, scale, g_A, g_Q):
     multiply(total, system.A, product)
     multiply(product, system.G, slope)
     _add_scaled(slope, 2.0 * scale, g_A)
+
+
+@small_helper
+def _set_parameters(model, work):
+    m, d = model.C.shape
+    x, system, a, q = work.x, work.system, m, m + d * d
+    r = q + d * d
+    for j in range(m):
+        system.c[j] = x[j]
+    copy_matrix(x[a:q].reshape(d, d), system.A)
+    copy_matrix(x[q:r].reshape(d, d), system.Q)
+    copy_matrix(x[r:].reshape(m, m), system.R)
+    set_system(system, work.buffers)
+    clear_sums(work)
+
+
+@small_helper
+def _add_row(model, work, i):
+    work.value[0] = filter_window(model, work, i, window(model.blocks, i)[1])
+    smooth_window(model, work, i)
+
+
+@small_helper
+def _filter_row(model, work, i):
+    work.value[0] = filter_window(model, work, i, model.blocks.last[i])
+
+
+@small_helper
+def _finish_sums(model, work):
+    for j in range(work.g.size):
+        work.g[j] = 0.0
+    add_sums(model, work, 1.0, work.g)
+
+
+# Numba removes assignments to arrays without reference counts where they are made, as
+# if nobody saw them; those of a helper stay.
+@linked(kalman, small_matrices, sequences)
+def set_parameters(model, work, i):
+    """Take c, A, Q and R from ``work.x``, and compute what follows; clear all sums."""
+    model, work = without_refcounts((model, work))
+    _set_parameters(model, work)
+
+
+@linked(kalman, small_matrices, sequences)
+def add_row(model, work, i):
+    """Add the moments of block i to the sums; its log-likelihood is ``work.value``."""
+    model, work = without_refcounts((model, work))
+    _add_row(model, work, i)
+
+
+@linked(kalman, small_matrices, sequences)
+def filter_row(model, work, i):
+    """Write the log-likelihood of block i to ``work.value``."""
+    model, work = without_refcounts((model, work))
+    _filter_row(model, work, i)
+
+
+@linked(kalman, small_matrices, sequences)
+def finish_sums(model, work, i):
+    """Write the gradient that follows from the sums to ``work.g``."""
+    model, work = without_refcounts((model, work))
+    _finish_sums(model, work)
+
+
+LINKED = set_parameters, add_row, filter_row, finish_sums
