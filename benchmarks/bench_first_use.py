@@ -17,6 +17,7 @@ import tempfile
 import time
 
 import numpy as np
+from tables import Table, note
 
 from skbayes_sg import SGLDLogisticRegression
 from skbayes_sg.datasets import make_logistic
@@ -66,17 +67,19 @@ def imports(n_turns):
     for _ in range(n_turns):
         for name, statement in IMPORTS.items():
             times[name] = min(times[name], run(code.format(statement)))
+    table = Table("import", "seconds")
     for name, seconds in times.items():
-        print(f"import {name}: {seconds:.2f} s")
+        table.row(name, f"{seconds:.2f}")
     ours, others = times.values()
-    print(f"ratio: {ours / others:.2f}")
+    note(f"ratio: {ours / others:.2f}")
 
 
 def first_fits():
+    table = Table("first fit", "compiling, s", "from the cache, s")
     for n, kind in ((500, "small data"), (10_000, "rows in blocks")):
         with tempfile.TemporaryDirectory() as cache:
             cold, warm = (run(FIT.format(n=n), NUMBA_CACHE_DIR=cache) for _ in range(2))
-        print(f"first fit, {kind}: {cold:.1f} s, with a cache {warm:.2f} s")
+        table.row(kind, f"{cold:.1f}", f"{warm:.2f}")
 
 
 def parallel_chains(n_turns, n_draws):
@@ -119,11 +122,13 @@ def parallel_chains(n_turns, n_draws):
         worker.wait()
     threads = times["sequence"] / times["threads"]
     separate = 2 * times["one process"] / times["two processes"]
-    print(", ".join(f"{name} {seconds:.2f} s" for name, seconds in times.items()))
-    print(
-        f"two threads {threads:.2f} times, two processes {separate:.2f} times", end=""
+    table = Table("two chains", "seconds")
+    for name, seconds in times.items():
+        table.row(name, f"{seconds:.2f}")
+    note(
+        f"two threads {threads:.2f} times, two processes {separate:.2f} times faster: "
+        f"{threads / separate:.2f} of what processes reach"
     )
-    print(f" faster: {threads / separate:.2f} of what processes reach")
 
 
 def main(quick):

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from tables import Table, note
 
 from skbayes_sg import SGLDLogisticRegression
 from skbayes_sg.base._diagnostics import smallest_ess
@@ -62,12 +63,12 @@ def measured(X, y):
     return fits[0][0], share * min(fit[1] for fit in fits), min(fit[2] for fit in fits)
 
 
-def line(label, model, drawing, setup):
-    print(
-        f"{label:>12} {setup:9.2f} {drawing:9.3f} {model.n_iter_:8} {model.thin_:5} "
-        f"{smallest_ess(model.samples_):7.0f}",
-        flush=True,
-    )
+COLUMNS = ("set-up s", "draws s", "n_iter", "thin", "ESS")
+
+
+def line(table, label, model, drawing, setup):
+    times, ess = (f"{setup:.2f}", f"{drawing:.3f}"), smallest_ess(model.samples_)
+    table.row(label, *times, model.n_iter_, model.thin_, f"{ess:.0f}")
 
 
 def slope(sizes, seconds):
@@ -75,7 +76,7 @@ def slope(sizes, seconds):
 
 
 def rows(quick, results):
-    print(f"{'N':>12} {'set-up s':>9} {'draws s':>9}   n_iter  thin     ESS")
+    table = Table("rows N", *COLUMNS)
     sizes = [10_000, 100_000, 1_000_000] + ([] if quick else [10_000_000])
     points = []
     with tempfile.TemporaryDirectory() as folder:
@@ -83,15 +84,15 @@ def rows(quick, results):
         for n in sizes:
             X, y = mapped_data(n, 20, folder)
             model, drawing, setup = measured(X, y)
-            line(n, model, drawing, setup)
+            line(table, n, model, drawing, setup)
             points.append((n, drawing, setup))
     n, drawing, setup = np.array(points).T
-    print(f"slopes: drawing {slope(n, drawing):.2f}, set-up {slope(n, setup):.2f}")
+    note(f"slopes: drawing {slope(n, drawing):.2f}, set-up {slope(n, setup):.2f}")
     results["rows N"] = points
 
 
 def parameters(quick, results):
-    print(f"{'d':>12} {'set-up s':>9} {'draws s':>9}   n_iter  thin     ESS")
+    table = Table("parameters d", *COLUMNS)
     points = []
     with tempfile.TemporaryDirectory() as folder:
         X, y = mapped_data(100_000, 10, folder)
@@ -99,7 +100,7 @@ def parameters(quick, results):
         for d in (10, 30, 100) if quick else (10, 30, 100, 300, 1000):
             X, y = mapped_data(100_000, d, folder)
             model, drawing, setup = measured(np.array(X), y)
-            line(d, model, drawing, setup)
+            line(table, d, model, drawing, setup)
             points.append((d, drawing, setup))
     results["parameters d"] = points
 

@@ -27,6 +27,7 @@ from contextlib import nullcontext
 
 import numpy as np
 from contenders import CONTENDERS
+from tables import Table, note
 
 N, BATCH = 100_000, 1000
 OURS, LIMIT = "skbayes_sg", "limit"
@@ -118,9 +119,8 @@ def main(quick, only, dims, dtypes, samplers, cache):
         if name not in (OURS, LIMIT) and importlib.util.find_spec(name)
     ]
     names = [name for name in names if only is None or name in (OURS, LIMIT, *only)]
-    head = "".join(f"{name:>12}" for name in names)
-    print(
-        f"{'dtype':8} {'d':>4} {'sampler':9}{head} {'peer/ours':>10} {'ours/limit':>10}"
+    table = Table(
+        *("dtype", "d", "sampler"), *names, *("peer/ours", "ours/limit"), n_labels=3
     )
     ratios, overheads, first, memory, ours = [], [], {}, {}, {}
     with (
@@ -139,38 +139,41 @@ def main(quick, only, dims, dtypes, samplers, cache):
                         fastest = min(peers, default=float("nan"))
                         ratios.append(fastest / best[OURS])
                         overheads.append(best[OURS] / best[LIMIT])
-                        times = "".join(
-                            f"{1e6 * best[name]:12.1f}"
-                            if name in best
-                            else f"{'-':>12}"
+                        times = [
+                            f"{1e6 * best[name]:.1f}" if name in best else None
                             for name in names
-                        )
+                        ]
                         name = sampler + "-cv" * cv
                         ours[dtype, name, d] = best[OURS]
-                        label = f"{dtype:8} {d:4} {name:9}"
-                        marks = f"{ratios[-1]:10.2f} {overheads[-1]:10.2f}"
-                        print(f"{label}{times} {marks}", flush=True)
+                        marks = f"{ratios[-1]:.2f}", f"{overheads[-1]:.2f}"
+                        table.row(dtype, d, name, *times, *marks)
             for name, process in workers.items():
                 peak = process.ask(n_iter=1)["memory"]
                 memory[name] = max(peak, memory.get(name, 0))
                 process.process.stdin.close()
                 process.process.wait()
-    print(f"geometric mean of peer/ours {geometric_mean(ratios):.2f}", end=", ")
-    print(f"least {min(ratios):.2f}; of ours/limit {geometric_mean(overheads):.2f}")
+    note(
+        f"geometric mean of peer/ours {geometric_mean(ratios):.2f}, least "
+        f"{min(ratios):.2f}; of ours/limit {geometric_mean(overheads):.2f}"
+    )
     seconds = {name: f"{t:.1f} s" for name, t in first.items() if t is not None}
-    print("first iterations:", ", ".join(f"{k} {v}" for k, v in seconds.items()))
-    print("peak memory:", ", ".join(f"{k} {v:.0f} MB" for k, v in memory.items()))
+    note("first iterations: " + ", ".join(f"{k} {v}" for k, v in seconds.items()))
+    peaks = ", ".join(f"{k} {v:.0f} MB" for k, v in memory.items())
+    note(f"peak memory: {peaks}")
     beside_paper(ours)
 
 
 def beside_paper(ours):
     """Print minutes of as many iterations as the paper's, and its own."""
-    print(f"{'minutes':9} {'d':>4} {'paper':>8} {'here':>8} {'ratio':>8}")
+    note(f"minutes of {PAPER_ITER:,} iterations, here and in the paper")
+    table = Table("sampler", "d", "paper", "here", "ratio")
     for name, minutes in PAPER.items():
         for d, theirs in minutes.items():
             if ("float64", name, d) in ours:
                 here = ours["float64", name, d] * PAPER_ITER / 60
-                print(f"{name:9} {d:4} {theirs:8.2f} {here:8.4f} {theirs / here:8.0f}")
+                table.row(
+                    name, d, f"{theirs:.2f}", f"{here:.4f}", f"{theirs / here:.0f}"
+                )
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import argparse
 import time
 
 import numpy as np
+from tables import Table, note
 from threadpoolctl import threadpool_limits
 
 from skbayes_sg.metrics import kernel_stein_discrepancy
@@ -58,8 +59,8 @@ def best_times(functions, n_repeats):
 def main(quick=False):
     rng = np.random.default_rng(0)
     columns = ("numpy", "half", "1 thread", "2 threads", "speed-up", "vs half", "cores")
-    print("milliseconds, one BLAS thread in numpy")
-    print(f"{'draws':>7} {'dim':>5}", *(f"{column:>10}" for column in columns))
+    note("milliseconds, one BLAS thread in numpy")
+    table = Table("draws", "dim", *columns, n_labels=0)
     for n in (1000,) if quick else (1000, 10_000):
         for d in (10, 100):
             x = rng.standard_normal((n, d))
@@ -73,16 +74,16 @@ def main(quick=False):
                     ],
                     n_repeats=20 if n == 1000 else 3,
                 )
-            times = (f"{1e3 * t:10.1f}" for t in (full, half, one, two))
-            ratios = (f"{ratio:10.1f}" for ratio in (full / one, half / one, one / two))
-            print(f"{n:7} {d:5}", *times, *ratios, flush=True)
+            times = (f"{1e3 * t:.1f}" for t in (full, half, one, two))
+            ratios = (f"{ratio:.1f}" for ratio in (full / one, half / one, one / two))
+            table.row(n, d, *times, *ratios)
 
 
 def features(quick):
     rng = np.random.default_rng(1)
     columns = ("pairs, s", "features, s", "speed-up", "KSD", "difference", "error")
-    print("\n1,000 random features, draws 1.1 times too wide")
-    print(f"{'draws':>7} {'dim':>5}", *(f"{column:>11}" for column in columns))
+    note("1,000 random features, draws 1.1 times too wide")
+    table = Table("draws", "dim", *columns, n_labels=0)
     few = rng.standard_normal((100, 2))
     for method in ("exact", "features"):  # compile
         kernel_stein_discrepancy(few, -few, method=method)
@@ -96,9 +97,9 @@ def features(quick):
                 x, -x, method="features", n_jobs=1, return_error=True
             )
             pairs, waves = between - start, time.process_time() - between
-            values = f"{exact:11.4f} {fast - exact:11.4f} {error:11.4f}"
-            times = f"{pairs:11.3f} {waves:11.3f} {pairs / waves:11.1f}"
-            print(f"{n:7} {d:5} {times} {values}", flush=True)
+            values = f"{exact:.4f}", f"{fast - exact:.4f}", f"{error:.4f}"
+            times = f"{pairs:.3f}", f"{waves:.3f}", f"{pairs / waves:.1f}"
+            table.row(n, d, *times, *values)
 
 
 if __name__ == "__main__":

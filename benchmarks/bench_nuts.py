@@ -16,9 +16,11 @@ variates and the chains, "fit" all from `fit` to the draws, with compiled code o
 import argparse
 import sys
 import time
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import numpy as np
+from tables import Table
 
 import skbayes_sg.base._sampling as base
 from skbayes_sg import SGLDLogisticRegression
@@ -135,7 +137,8 @@ def stan_nuts(X, y, mode, n_warmup, n_draws):
         "mode": mode,
         "variance": PRIOR_VARIANCE,
     }
-    model, times = stan.build(STAN, data=data, random_seed=1), []
+    with redirect_stdout(sys.stderr):  # it reports that it builds
+        model, times = stan.build(STAN, data=data, random_seed=1), []
     for count in (10, 10 + n_draws):
         began = time.perf_counter()
         fit = model.sample(
@@ -152,8 +155,8 @@ NUTS = {"numpyro": numpyro_nuts, "stan": stan_nuts}
 
 
 def main(quick, only, dims):
-    head = "d  method               seconds      ESS    ESS/s    ratio   mean"
-    print(f"{head}  sd min    max")
+    columns = ("seconds", "ESS", "ESS/s", "ratio", "mean error", "sd min", "sd max")
+    table = Table("d", "method", *columns, n_labels=2)
     for d in dims:
         truth = reference(f"logistic_d{d}")
         X, y = truth.load()
@@ -165,11 +168,16 @@ def main(quick, only, dims):
             flat = draws.reshape(-1, draws.shape[-1])
             error = np.max(np.abs(flat.mean(axis=0) - truth.mean) / truth.sd)
             ratio = flat.std(axis=0) / truth.sd
-            print(
-                f"{d:<3}{name:18} {seconds:9.2f} {n_effective:8.0f} "
-                f"{n_effective / seconds:8.1f} {rate * seconds / n_effective:8.1f} "
-                f"{error:6.3f} {ratio.min():7.3f} {ratio.max():6.3f}",
-                flush=True,
+            table.row(
+                d,
+                name,
+                f"{seconds:.2f}",
+                f"{n_effective:.0f}",
+                f"{n_effective / seconds:.1f}",
+                f"{rate * seconds / n_effective:.1f}",
+                f"{error:.3f}",
+                f"{ratio.min():.3f}",
+                f"{ratio.max():.3f}",
             )
 
         line("ours, sampling", sampling, model.samples_)
@@ -178,8 +186,8 @@ def main(quick, only, dims):
             lengths = (100, 50) if quick else (300, 300)
             try:
                 draws, seconds = NUTS[name](X, y, model.mode_, *lengths)
-            except ImportError as error:
-                print(f"{d:<3}{name:18} not installed: {error}")
+            except ImportError:
+                table.row(d, f"{name}: not installed", *[None] * len(columns))
                 continue
             line(f"{name} NUTS", seconds, draws[None])
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 from bench_growth import N_TURNS, timed_fit
+from tables import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -31,9 +32,7 @@ def generated(n, d, per_row=50):
 
 
 def main(quick):
-    print(
-        f"{'data':>20} {'nonzeros':>10} {'iteration us':>13} {'MB':>6} {'data MB':>8}"
-    )
+    table = Table("data", "nonzeros", "iteration us", "MB", "data MB")
     cases = {"w8a": None, "100,000 x 10,000": (100_000, 10_000)}
     if not quick:
         cases["1,000,000 x 100,000"] = (1_000_000, 100_000)
@@ -48,11 +47,9 @@ def main(quick):
         )
         held = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 2**20
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(
-            f"{name:>20} {1000 * X.nnz // X.shape[0]:10} "
-            f"{1e6 * seconds / few:13.0f} {peak:6.0f} {held:8.0f}",
-            flush=True,
-        )
+        microseconds = f"{1e6 * seconds / few:.0f}"
+        nonzeros = 1000 * X.nnz // X.shape[0]
+        table.row(name, nonzeros, microseconds, f"{peak:.0f}", f"{held:.0f}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Run the benchmarks one after the other and write what they print to results.md.
 
+With ``--quick`` they take minutes and are written to results-quick.md instead.
+
     python benchmarks/run.py [--quick] [NAME ...]
 
 Without names, all of `SUITE`; with names, these anew and the rest as it was. The other
@@ -11,6 +13,7 @@ import argparse
 import importlib.metadata
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -55,7 +58,10 @@ def heading(quick):
 
 
 def section(name, quick):
-    """Run a script; return its part of the report, and its exit code."""
+    """Run a script; return its part of the report, and whether it has failed.
+
+    A script that cannot get its data is skipped, which is not a failure.
+    """
     command = [sys.executable, str(HERE / f"bench_{name}.py")]
     if name in FIGURES and not quick:
         command += ["--figure", str(FIGURES[name])]
@@ -72,10 +78,23 @@ def section(name, quick):
         text=True,
     )
     seconds = time.perf_counter() - began
-    print(f"== {name}", result.stdout, result.stderr, sep="\n", flush=True)
-    lines = [f"## {name.replace('_', ' ')}", "", "```text", result.stdout.rstrip()]
-    lines += ["```", "", f"{seconds:.0f} s, exit {result.returncode}", ""]
-    return lines, result.returncode
+    reason = missing_data(result)
+    end = f"skipped: {reason}" if reason else f"{seconds:.0f} s"
+    failed = result.returncode != 0 and not reason
+    if failed:
+        end = f"failed after {seconds:.0f} s"
+        print(result.stderr, flush=True)
+    lines = [f"## {name.replace('_', ' ')}", *result.stdout.rstrip().split("\n")]
+    lines += ["", end, ""]
+    print("\n".join(lines), flush=True)
+    return lines, failed
+
+
+def missing_data(result):
+    """Return why a script has no data, None if it has or failed for another reason."""
+    last = result.stderr.strip().split("\n")[-1]
+    found = re.match(r"(?:OSError|ConnectionError|FileNotFoundError): (.*)", last)
+    return found[1] if result.returncode != 0 and found else None
 
 
 def written(report):
@@ -91,11 +110,11 @@ def written(report):
 
 def main(quick, names):
     """Run the scripts; a failing one does not stop the rest."""
-    report, failed = HERE / "results.md", []
+    report, failed = HERE / ("results-quick.md" if quick else "results.md"), []
     parts = written(report) if names else {}
     for name in names or SUITE:
-        parts[name], code = section(name, quick)
-        failed += [name] * (code != 0)
+        parts[name], has_failed = section(name, quick)
+        failed += [name] * has_failed
         lines = heading(quick)
         for key in sorted(parts, key=SUITE.index):
             lines += parts[key]

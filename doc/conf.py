@@ -10,15 +10,31 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # formulas render without a network
+    "myst_parser",  # the results of the benchmarks are Markdown
     "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"skbayes_sg {version}"
-html_theme_options = {"show_prev_next": False}
+html_logo = html_favicon = "_static/logo.svg"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_theme_options = {
+    "logo": {"text": "skbayes_sg"},
+    "header_links_before_dropdown": 6,
+    "navigation_with_keys": False,
+    "show_prev_next": False,
+    "show_toc_level": 2,
+}
+html_sidebars = {"index": []}
 html_show_sourcelink = False
 
 autosummary_generate = True
@@ -36,6 +52,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "write_computation_times": False,
     "show_signature": False,
+    "default_thumb_file": "_static/logo.png",
 }
 
 

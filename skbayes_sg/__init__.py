@@ -20,7 +20,14 @@ from skbayes_sg.decomposition import (
 from skbayes_sg.ensemble import ConsensusClassifier
 from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.divergence import DivergenceError
-from skbayes_sg.inspection import CoefficientDisplay, KSDSearchDisplay, TraceDisplay
+from skbayes_sg.inspection import (
+    CoefficientDisplay,
+    CoverageDisplay,
+    KSDSearchDisplay,
+    PredictiveCheckDisplay,
+    RankDisplay,
+    TraceDisplay,
+)
 from skbayes_sg.linear_model import (
     SGHMCLogisticRegression,
     SGLDLogisticRegression,
@@ -42,7 +49,14 @@ from skbayes_sg.neural_network import (
     SGNHTClassifierMLP,
     SGNHTRegressorMLP,
 )
-from skbayes_sg.sequence import SGMCMCLinearGaussianSSM, SGMCMCStochasticVolatility
+from skbayes_sg.sequence import (
+    SGMCMCAutoregressiveHMM,
+    SGMCMCCategoricalHMM,
+    SGMCMCGaussianHMM,
+    SGMCMCLinearGaussianSSM,
+    SGMCMCPoissonHMM,
+    SGMCMCStochasticVolatility,
+)
 
 find_old_names()
 
@@ -51,6 +65,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CoefficientDisplay",
     "ConsensusClassifier",
+    "CoverageDisplay",
     "DivergenceError",
     "Interval",
     "KSDSearchDisplay",
@@ -58,6 +73,8 @@ __all__ = [
     "Model",
     "Ordered",
     "Positive",
+    "PredictiveCheckDisplay",
+    "RankDisplay",
     "Real",
     "SGBPMFRecommender",
     "SGHMCClassifierMLP",
@@ -66,7 +83,10 @@ __all__ = [
     "SGLDClassifierMLP",
     "SGLDLogisticRegression",
     "SGLDRegressorMLP",
+    "SGMCMCAutoregressiveHMM",
+    "SGMCMCCategoricalHMM",
     "SGMCMCClassifierMLP",
+    "SGMCMCGaussianHMM",
     "SGMCMCLatentDirichletAllocation",
     "SGMCMCLinearGaussianSSM",
     "SGMCMCLinearRegression",
@@ -74,6 +94,7 @@ __all__ = [
     "SGMCMCMixedMembershipBlockmodel",
     "SGMCMCModel",
     "SGMCMCNegativeBinomialRegressor",
+    "SGMCMCPoissonHMM",
     "SGMCMCPoissonRegressor",
     "SGMCMCRegressorMLP",
     "SGMCMCRobustRegressor",

@@ -185,9 +185,13 @@ def test_every_estimator_has_forty_cases():
     # Of these, see the tests of their own.
     assert public - here == {
         "SGBPMFRecommender",
+        "SGMCMCAutoregressiveHMM",
+        "SGMCMCCategoricalHMM",
+        "SGMCMCGaussianHMM",
         "SGMCMCLatentDirichletAllocation",
         "SGMCMCMixedMembershipBlockmodel",
         "SGMCMCModel",
+        "SGMCMCPoissonHMM",
     }
 
 

@@ -8,30 +8,37 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin
 
 from skbayes_sg.base._callbacks import with_callbacks
 from skbayes_sg.base._sampling import BaseSGMCMC
-from skbayes_sg.cluster._graphs import check_graph, check_pairs, neighbors
+from skbayes_sg.cluster._graph_models import GraphModelMixin
+from skbayes_sg.cluster._graphs import check_graph, check_pairs
 from skbayes_sg.cluster._link_answers import LinkAnswersMixin
+from skbayes_sg.inference.divergence import DivergenceError
 from skbayes_sg.inference.graphs import GraphDraws, align_draws
-from skbayes_sg.kernels.models.blockmodel import Blockmodel
-from skbayes_sg.kernels.models.blockmodel_pairs import MAX_NODES, PairBlockmodel
+from skbayes_sg.kernels.models.blockmodel import Blockmodel, event_room
 from skbayes_sg.kernels.samplers import ExpandedMean, Gibbs
 from skbayes_sg.utils._typing import MatrixLike
-from skbayes_sg.utils._validation import all_or_nothing, check_integer, check_number
+from skbayes_sg.utils._validation import all_or_nothing
 
 
 class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
-    LinkAnswersMixin, ClassNamePrefixFeaturesOutMixin, ClusterMixin, BaseSGMCMC
+    GraphModelMixin,
+    LinkAnswersMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    BaseSGMCMC,
 ):
     """Overlapping communities of a graph, with the uncertainty of who belongs to which.
 
-    Every node has memberships pi_a of the communities, which sum to one, and every
-    community a rate beta_k of links. Two nodes are linked with probability ``delta +
-    sum_k pi_ak pi_bk (beta_k - delta)`` (assortative, [1]_ and [2]_). For undirected
-    graphs whose links have no weights; directed and bipartite graphs are not supported.
+    Every node has memberships pi_a of the communities, which sum to one, and an
+    activity rho_a; every community has a rate L_k of links. Two nodes are linked with
+    probability ``1 - exp(-rho_a rho_b (L_0 + sum_k pi_ak pi_bk (L_k - L_0)))``
+    (degree-corrected, [3]_), or without activities ``delta + sum_k pi_ak pi_bk
+    (beta_k - delta)`` ([1]_ and [2]_). For undirected graphs whose links have no
+    weights; directed and bipartite graphs are not supported.
 
     The default sampler sweeps over the nodes and draws the memberships of each from
     their conditional law: all links are read, and pairs without a link enter by sums
-    over communities and a few random events that make these sums exact. Hence no step
-    size or minibatch biases the draws, and a sweep costs as much as there are links.
+    over communities. Hence no step size or minibatch biases the draws, and a sweep
+    costs as much as there are links.
 
     Parameters
     ----------
@@ -40,8 +47,14 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
     membership_prior : float, "learn" or None, default=None
         Dirichlet prior of the memberships; None is ``1 / n_components``, a small number
         prefers few communities per node. "learn" draws it under a Gamma(1, 1) prior.
+    degree_correction : bool or "auto", default="auto"
+        Whether nodes have activities, which tells nodes with many links from those with
+        few in the same community. "auto" is True except for `ExpandedMean`. It has
+        predicted links better on all networks tried, and sweeps are faster.
     link_prior : tuple of two floats, default=(1.0, 1.0)
-        Beta prior of the link rates: a prior number of links and of missing ones.
+        Beta prior of the link rates beta_k: a prior number of links and of missing
+        ones. With activities, the Gamma prior of L_k = -log(1 - beta_k), shape and
+        rate, which is the same if the first number is one.
     background_rate : float or None, default=None
         Probability delta of a link between nodes of different communities. None draws
         it under a uniform prior.
@@ -71,8 +84,11 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
         Posterior means and standard deviations; rows of the means sum to one.
     labels_ : ndarray of shape (n_nodes,)
         The community of the largest membership of each node.
+    activity_, activity_std_ : ndarray of shape (n_nodes,)
+        With degree correction, posterior means and standard deviations of the
+        activities of the nodes; those of all nodes have a prior mean of one.
     link_rates_, link_rates_std_ : ndarray of shape (n_components,)
-        Probabilities of links inside of the communities.
+        Probabilities of links inside of the communities, of nodes with activity one.
     background_rate_ : float
         Probability of a link between communities, its posterior mean.
     membership_prior_ : float
@@ -88,7 +104,7 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
         Labels of the nodes, in the order of all other arrays.
     samples_ : ndarray of shape (n_chains, n_draws, dim)
         Draws: a row of memberships for each node, the link rates, the background rate,
-        and the prior of each community.
+        the prior of each community and, with degree correction, the activities.
     moments_ : Moments
         With ``keep="variances"``, in place of `samples_`.
 
@@ -98,6 +114,8 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
        stochastic blockmodels. Journal of Machine Learning Research 9.
     .. [2] W. Li, S. Ahn and M. Welling (2016). Scalable MCMC for mixed membership
        stochastic blockmodels. AISTATS.
+    .. [3] M. Zhou (2015). Infinite edge partition models for overlapping community
+       detection and link prediction. AISTATS.
 
     Examples
     --------
@@ -123,6 +141,7 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
         n_components=10,
         *,
         membership_prior=None,
+        degree_correction="auto",
         link_prior=(1.0, 1.0),
         background_rate=None,
         sampler=None,
@@ -143,6 +162,7 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
     ):
         self.n_components = n_components
         self.membership_prior = membership_prior
+        self.degree_correction = degree_correction
         self.link_prior = link_prior
         self.background_rate = background_rate
         self.sampler = sampler
@@ -203,7 +223,17 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
             model = self._build(graph, hidden)
             if isinstance(sampler, ExpandedMean):
                 model = self._of_pairs(model)
-            fit = self._sample_posterior(model, sampler)
+            try:
+                fit = self._sample_posterior(model, sampler)
+            except DivergenceError as error:
+                if not isinstance(model, Blockmodel):
+                    raise
+                room = event_room(graph.nodes.size, model.indices.size // 2)
+                raise ArithmeticError(
+                    "a chain has not converged: it needs more than the "
+                    f"{room} random events that a graph of this size can have; use "
+                    "degree_correction=True, which needs none"
+                ) from error
             self._set_communities()
         return self._finished(fit)
 
@@ -228,80 +258,11 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
         """
         return self.fit(X, y, exclude=exclude).labels_
 
-    def _check_parameters(self):
-        """Validate the parameters; return the sampler."""
-        check_integer("n_components", self.n_components, at_least=1)
-        prior = self.membership_prior
-        if isinstance(prior, str) and prior != "learn":
-            raise ValueError(
-                f'membership_prior={prior!r} is not allowed; use "learn" or a number'
-            )
-        if prior is not None and not isinstance(prior, str):
-            check_number("membership_prior", prior, above=0)
-        if np.shape(self.link_prior) != (2,):
-            raise ValueError(f"link_prior={self.link_prior!r} must be two numbers")
-        for value in self.link_prior:
-            check_number("link_prior", value, above=0)
-        if self.background_rate is not None:
-            check_number("background_rate", self.background_rate, above=0)
-            if self.background_rate >= 1:
-                raise ValueError(
-                    f"background_rate={self.background_rate!r} must be less than 1"
-                )
-        if self.keep == "moments":
-            raise ValueError(
-                'keep="moments" is not for memberships, which have too many '
-                'correlations; use "variances" or "draws"'
-            )
-        return self._check_sampling()
-
-    def _build(self, graph, hidden):
-        """Return the model of a graph, (m, 2) `hidden` pairs of which are not known."""
-        n, k = graph.nodes.size, self.n_components
-        indptr, indices = graph.indptr, graph.indices
-        if len(hidden):
-            a = np.repeat(np.arange(n), np.diff(indptr))
-            keys = np.concatenate([hidden @ [n, 1], hidden @ [1, n]])
-            known = ~np.isin(a * np.int64(n) + indices, keys)
-            counts = np.bincount(a[known], minlength=n)
-            indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-            indices = indices[known]
-        learns = isinstance(self.membership_prior, str)
-        alpha = self.membership_prior
-        alpha = 1.0 / k if learns or alpha is None else float(alpha)
-        fixed = self.background_rate
-        background = (1.0, 1.0) if fixed is None else (fixed, 1.0 - fixed)
-        return Blockmodel(
-            indptr=indptr,
-            indices=indices,
-            hidden_indptr=(found := neighbors(hidden, n))[0],
-            hidden=found[1],
-            alpha=np.full(k, alpha),
-            link_prior=np.array(self.link_prior, np.float64),
-            background_prior=np.array(background),
-            learns_background=fixed is None,
-            learns_alpha=learns,
-        )
-
-    def _of_pairs(self, model):
-        """Return the model of minibatches of pairs."""
-        if not model.learns_background or model.learns_alpha:
-            raise ValueError(
-                f"membership_prior={self.membership_prior!r} and background_rate="
-                f"{self.background_rate!r} are not for ExpandedMean, which draws the "
-                "background rate and no prior; use sampler=None"
-            )
-        if self.nodes_.size > MAX_NODES:
-            raise ValueError(
-                f"ExpandedMean takes at most {MAX_NODES} nodes, and the graph has "
-                f"{self.nodes_.size}; use sampler=None"
-            )
-        return PairBlockmodel(*(getattr(model, f) for f in PairBlockmodel._fields))
-
     def _last_draws(self):
         """Return the last draws, if the graph has as many nodes and communities."""
         draws = super()._last_draws()
         size = self.n_components * (self.nodes_.size + 2) + 1
+        size += self.nodes_.size * self._has_activities()
         return draws if draws is not None and draws.shape[1] == size else None
 
     def _set_communities(self):
@@ -327,6 +288,11 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
         self.link_rates_std_ = std.link_rates[0, 0]
         self.background_rate_ = float(mean.background[0, 0])
         self.membership_prior_ = float(mean.prior.mean())
+        vars(self).pop("activity_", None)
+        vars(self).pop("activity_std_", None)
+        if mean.activity.size:
+            self.activity_ = mean.activity[0, 0]
+            self.activity_std_ = std.activity[0, 0]
         self.labels_ = self.memberships_.argmax(axis=1)
         self.sizes_ = self.memberships_.sum(axis=0)
         self.n_used_ = int(np.unique(self.labels_).size)

@@ -65,27 +65,36 @@ def _from_matrix(adjacency):
             f"adjacency has shape {matrix.shape}; it must be square, or (n_links, 2) "
             "pairs of nodes"
         )
-    if (abs(matrix - matrix.T)).nnz:
+    back = matrix.T.tocsr()
+    back.sort_indices()
+    same = np.array_equal(matrix.indptr, back.indptr)
+    if not (same and np.array_equal(matrix.indices, back.indices)):
         raise ValueError(
             "adjacency is not symmetric; directed graphs are not supported, use "
             "adjacency.maximum(adjacency.T)"
         )
-    return _graph(np.arange(n), np.stack(matrix.nonzero(), axis=1))
+    loops = np.flatnonzero(matrix.diagonal())
+    _check_links(np.arange(n), matrix.nnz, loops)
+    indptr, indices = matrix.indptr.astype(np.int64), matrix.indices
+    return Graph(np.arange(n), indptr, indices.astype(np.int32, copy=False))
 
 
 def _zeros_and_ones(adjacency):
     """Return a CSR array of ones; raise where it has other numbers."""
     kinds = {"dtype": "numeric", "accept_sparse": "csr", "input_name": "adjacency"}
-    matrix = sp.csr_array(check_array(adjacency, **kinds)).astype(np.float64)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
+    matrix = sp.csr_array(check_array(adjacency, **kinds))
+    if not matrix.has_canonical_format or not np.all(matrix.data):
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
     if np.any(matrix.data != 1):
-        value = matrix.data[matrix.data != 1][0]
+        value = float(matrix.data[matrix.data != 1][0])
         raise ValueError(
             f"adjacency holds the weight {value:.6g}; links have no weights here, use "
             "adjacency != 0 or a threshold"
         )
-    return matrix
+    ones = np.ones(matrix.nnz, np.int8)
+    return sp.csr_array((ones, matrix.indices, matrix.indptr), matrix.shape)
 
 
 def check_links(X, n_nodes):
@@ -100,17 +109,22 @@ def check_links(X, n_nodes):
 
 
 def _graph(nodes, places):
+    loops = places[places[:, 0] == places[:, 1], 0]
+    _check_links(nodes, len(places), loops)
+    return Graph(nodes, *neighbors(places, len(nodes)))
+
+
+def _check_links(nodes, n_links, loops):
+    """Raise an error for too many nodes, no links, or links of nodes to themselves."""
     if len(nodes) > MAX_NODES:
         raise ValueError(f"the graph has {len(nodes)} nodes, more than {MAX_NODES}")
-    if len(places) == 0:
+    if n_links == 0:
         raise ValueError("the graph has no links: there are no communities to find")
-    loops = places[places[:, 0] == places[:, 1]]
     if len(loops):
         raise ValueError(
-            f"node {shown(nodes[loops[0, 0]])} is linked to itself; remove links of "
+            f"node {shown(nodes[loops[0]])} is linked to itself; remove links of "
             "nodes to themselves, with adjacency.setdiag(0) for instance"
         )
-    return Graph(nodes, *neighbors(places, len(nodes)))
 
 
 def neighbors(pairs, n_nodes):

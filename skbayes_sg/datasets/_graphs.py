@@ -110,6 +110,7 @@ def make_graph(
     membership_prior: float = 0.1,
     link_rates: Any = 0.2,
     background_rate: float = 0.002,
+    degree_correction: bool = False,
     random_state: Any = None,
 ) -> Bunch:
     """Simulate a graph with overlapping communities, by the blockmodel.
@@ -126,6 +127,10 @@ def make_graph(
         Probability of a link between two nodes of the same community.
     background_rate : float, default=0.002
         Probability of a link between nodes of different communities.
+    degree_correction : bool, default=False
+        Whether nodes have activities, Gamma numbers with mean one and a shape of
+        ``n_communities * membership_prior``: rates of links are multiplied by those of
+        both nodes, and the probabilities above are those of nodes with activity one.
     random_state : int, RandomState instance or None, default=None
         Seed.
 
@@ -133,7 +138,8 @@ def make_graph(
     -------
     data : Bunch
         ``adjacency``, a symmetric CSR array of zeros and ones, and the truth
-        ``memberships``, (n_nodes, n_communities), and ``link_rates``.
+        ``memberships``, (n_nodes, n_communities), ``link_rates``, and ``activity``,
+        (n_nodes,).
 
     Examples
     --------
@@ -152,12 +158,16 @@ def make_graph(
             "be at least 0 and less than 1"
         )
     pi = _dirichlet(rng, membership_prior, n_nodes, n_communities)
+    activity = np.ones(n_nodes)
+    if degree_correction:
+        shape = n_communities * membership_prior
+        activity = rng.gamma(shape, 1.0 / shape, n_nodes)
     # Candidates with intensities r = -sum_k w_k log(1 - rate_k), no less than -log(1 -
     # p): a pair with any of them is linked with probability p / (1 - exp(-r)).
     losses, found = -np.log1p(-rates), []
     for k, loss in enumerate(losses):
-        weights = pi[:, k] if k < n_communities else np.ones(n_nodes)
-        bounds = np.cumsum(weights)
+        weights = pi[:, k] if k < n_communities else 1.0
+        bounds = np.cumsum(weights * activity)
         ends = rng.poisson(0.5 * loss * bounds[-1] ** 2)
         u = rng.uniform(0.0, bounds[-1], (2, ends))
         a, b = np.sort(np.minimum(np.searchsorted(bounds, u), n_nodes - 1), axis=0)
@@ -168,9 +178,16 @@ def make_graph(
     for first in range(0, len(pairs), 1 << 20):
         some = pairs[first : first + (1 << 20)]
         w = pi[some[:, 0]] * pi[some[:, 1]]
-        p = rates[-1] + w @ (rates[:-1] - rates[-1])
+        both = activity[some].prod(axis=1)
+        if degree_correction:
+            p = losses[-1] + w @ (losses[:-1] - losses[-1])
+            p = -np.expm1(-both * p)
+        else:
+            p = rates[-1] + w @ (rates[:-1] - rates[-1])
         # The intensity of the background is that of all pairs.
-        r = losses[-1] + w @ losses[:-1]
+        r = both * (losses[-1] + w @ losses[:-1])
         kept.append(some[rng.uniform(size=len(some)) * -np.expm1(-r) < p])
     adjacency = adjacency_of(np.concatenate(kept), n_nodes)
-    return Bunch(adjacency=adjacency, memberships=pi, link_rates=rates[:-1])
+    return Bunch(
+        adjacency=adjacency, memberships=pi, link_rates=rates[:-1], activity=activity
+    )

@@ -1,7 +1,5 @@
 """Bayesian matrix factorization for ratings."""
 
-import math
-import numbers
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
 
@@ -9,54 +7,52 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.validation import (
-    assert_all_finite,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayes_sg.base._callbacks import with_callbacks
-from skbayes_sg.base._sampling import BaseSGMCMC, likelihood_weights
+from skbayes_sg.base._diagnostics import warn_of_convergence
+from skbayes_sg.base._sampling import BaseSGMCMC
+from skbayes_sg.decomposition._rating_checks import (
+    check_ratings,
+    check_recommender,
+    far_out,
+)
+from skbayes_sg.decomposition._rating_model import (
+    Layout,
+    build_model,
+    choices,
+    in_order,
+    row_width,
+)
+from skbayes_sg.decomposition._rating_pickles import brought_up_to_date
 from skbayes_sg.decomposition._rating_predictions import RatingPredictionMixin
+from skbayes_sg.decomposition._rating_sets import use_sets
+from skbayes_sg.decomposition._rating_updates import RatingUpdateMixin
+from skbayes_sg.decomposition._recommendations import RecommendationMixin
 from skbayes_sg.inference.divergence import DivergenceError
 from skbayes_sg.inference.exploration.matrix_factorization import (
     WARM_UP_SAMPLER,
     automatic_sampler,
-    with_noise,
 )
-from skbayes_sg.kernels.data.rows import CSRRows
-from skbayes_sg.kernels.models import (
-    LogScaleFactorization,
-    MatrixFactorization,
-    RatingNoise,
-    RowPrior,
-)
-from skbayes_sg.kernels.samplers import LazyLangevin
+from skbayes_sg.inference.rating_levels import fit_levels
 from skbayes_sg.utils._labels import encode, feature_table, label_columns
 from skbayes_sg.utils._typing import MatrixLike
-from skbayes_sg.utils._validation import (
-    all_or_nothing,
-    check_bool,
-    check_integer,
-    check_magnitude,
-    check_number,
-    check_option,
-    check_precision,
-    check_sample_weight,
-)
+from skbayes_sg.utils._validation import all_or_nothing
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-OUTER_SHARE = 0.01  # of the ratings on each side, whose distances may mean nothing
-FAR_OUT = 10.0  # sds from the others, of a rating that an error names
-START_SD = 0.3  # of factors, in units of the square root of the ratings' sd
-HYPERPARAMETERS = ("conjugate", "log-scale")
+MAX_LEVELS = 256  # of ratings that have levels
+MIN_VALUES = 20  # distinct ratings up to which all are levels
 
 
-class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
+class SGBPMFRecommender(
+    RatingPredictionMixin,
+    RecommendationMixin,
+    RatingUpdateMixin,
+    RegressorMixin,
+    BaseSGMCMC,
+):
     """Recommender by Bayesian probabilistic matrix factorization.
 
     A rating of item j by user i has mean ``U_i . V_j`` plus a bias of each. Rows of
@@ -86,6 +82,20 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         Side information: a row of numbers for each label, dense or sparse; the labels
         of a data frame are its index. Prior means of the rows are linear in it; labels
         without a row have zeros.
+    implicit_sets : bool or "auto", default="auto"
+        Whether the set of items that a user rated is a feature of the user, and the set
+        of its users one of an item, beside other features. "auto" tries both on
+        held-out ratings of the fit, if there are 5,000 to 2,000,000 of them and the
+        draws take less than 1 GB, and is False otherwise.
+    feedback : {"ratings", "implicit"}, default="ratings"
+        "implicit" is for choices without ratings, such as clicks: every pair of a user
+        and an item is an outcome, 1 for the pairs in X and 0 for all others, and
+        `recommend` ranks by what a user is likely to choose next. y is ignored and may
+        be None; `sample_weight` may hold confidences. There are no biases, noise
+        factors and sets.
+    unobserved_weight : float, default=1.0
+        Factor of the log-likelihood of each pair that is not in X, with implicit
+        feedback.
     rating_range : tuple of (float, float) or None, default=None
         Predictions are clipped to it; None is the range of the ratings in `fit`.
     sampler : str, sampler or None, default=None
@@ -108,8 +118,8 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         ended, to the same draws. Needs an integer `random_state`.
     warm_start : bool
         Continue the chains of the last fit, or start from its last draws if the ratings
-        have changed but not users and items. Keep the draws made so far on an
-        interrupt.
+        have changed; rows of new users and items are folded in, see `partial_fit`. Keep
+        the draws made so far on an interrupt.
 
     Attributes
     ----------
@@ -117,12 +127,17 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         Labels of the users and the items.
     classes_ : ndarray of shape (n_levels,)
         The rating levels, in order.
+    cut_points_ : ndarray of shape (n_levels - 1,) or None
+        Where the levels of `predict_proba` meet; None if the ratings have no levels.
     mean_rating_ : float
         Mean of the ratings, to which all predictions are relative.
     samples_ : ndarray of shape (n_chains, n_draws, dim)
         Posterior draws: factors and bias of each user, then of each item; mean and
         precision of the rows of users, then of items; the noise precision and its
-        factors of users and items; the weights of user and item features.
+        factors of users and items; the weights of user features and of the members of
+        their sets, then those of items.
+    has_implicit_sets_ : bool
+        Whether sets are among the features.
     n_features_in_ : int
         2, the user and the item.
     feature_names_in_ : ndarray of shape (2,)
@@ -162,6 +177,9 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         hyperparameters="conjugate",
         user_features=None,
         item_features=None,
+        implicit_sets="auto",
+        feedback="ratings",
+        unobserved_weight=1.0,
         rating_range=None,
         sampler=None,
         gradient="auto",
@@ -191,6 +209,9 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         self.hyperparameters = hyperparameters
         self.user_features = user_features
         self.item_features = item_features
+        self.implicit_sets = implicit_sets
+        self.feedback = feedback
+        self.unobserved_weight = unobserved_weight
         self.rating_range = rating_range
         self.sampler = sampler
         self.gradient = gradient
@@ -214,7 +235,10 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
 
     @with_callbacks
     def fit(
-        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Draw from the posterior of the factors.
 
@@ -223,7 +247,7 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         X : array-like or data frame of shape (n_samples, 2)
             User and item of each rating; labels of any hashable type.
         y : array-like of shape (n_samples,)
-            Ratings.
+            Ratings; ignored with implicit feedback.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors of the ratings' log-likelihoods.
 
@@ -232,38 +256,31 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         self : object
             The fitted estimator.
         """
-        sampler = self._check_parameters()
+        sampler = self._check_sampling()
+        check_recommender(self, sampler)
         with all_or_nothing(self):
-            labels = [vars(self).get(name) for name in ("users_", "items_")]
             users, items = self._label_columns(X, reset=True)
-            if y is None:
-                raise ValueError(
-                    f"{type(self).__name__} requires y to be passed, but the target y "
-                    "is None; it holds the ratings"
-                )
-            y = column_or_1d(y, warn=True, dtype=np.float64)
-            assert_all_finite(y, input_name="y")
-            check_magnitude("y", y, self.dtype, "measure it in larger units")
-            check_consistent_length(users, y)
-            weights = check_sample_weight(sample_weight, len(y))
-            self.users_, users = encode(users)
-            self.items_, items = encode(items)
-            if not all(map(np.array_equal, labels, (self.users_, self.items_))):
-                vars(self).pop("samples_", None)  # of other unknowns
-            self.classes_ = np.unique(y)
-            low, high = self.rating_range or (self.classes_[0], self.classes_[-1])
-            self.rating_range_ = float(low), float(high)
-            self.mean_rating_ = float(np.average(y, weights=weights))
-            model = self._build_model(users, items, y, weights)
+            y, weights = check_ratings(self, users, y, sample_weight)
+            encoded = encode(users), encode(items)
+            labels, codes = zip(*encoded, strict=True)
+            ratings = in_order(*codes, y, weights, [len(own) for own in labels])
+            ratings = choices(ratings) if self.feedback == "implicit" else ratings
+            start = self._earlier_draws(labels, ratings)
+            self.users_, self.items_ = labels
+            self._set_scale(ratings)
+            model = self._build_model(ratings)
             if self.sampler is None:
                 sampler = automatic_sampler(model, self._settings)
             try:
-                fit = self._sample_posterior(model, sampler)
+                fit = self._sample_posterior(model, sampler, start)
             except DivergenceError as error:
-                raise DivergenceError(f"{error}{_far_out(y)}") from error
+                raise DivergenceError(f"{error}{far_out(y)}") from error
+            self._set_levels()
         return self._finished(fit)
 
-    def fit_matrix(self, R: MatrixLike) -> Self:
+    def fit_matrix(
+        self, R: MatrixLike, sample_weight: MatrixLike | None = None
+    ) -> Self:
         """Draw from the posterior of the factors, given a sparse matrix of ratings.
 
         Parameters
@@ -271,6 +288,10 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
         R : sparse matrix of shape (n_users, n_items)
             Ratings; entries that are not stored are unknown, stored zeros are ratings.
             The labels of users and items are their numbers.
+        sample_weight : sparse matrix or array-like, default=None
+            Factors of the ratings' log-likelihoods: a sparse matrix of the shape of `R`
+            with an entry for each rating, or an array in the order of
+            ``scipy.sparse.coo_array(R).data``.
 
         Returns
         -------
@@ -282,8 +303,15 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
                 f"R is of type {type(R).__name__}; it must be a sparse matrix, whose "
                 "stored entries are the ratings"
             )
-        R = sp.coo_array(R)
-        return self.fit(np.stack([R.row, R.col], axis=1), R.data)
+        weights, R = sample_weight, sp.coo_array(R)
+        if sp.issparse(weights):
+            if weights.shape != R.shape:
+                raise ValueError(
+                    f"sample_weight has the shape {weights.shape}, and R {R.shape}; "
+                    "they must be the same"
+                )
+            weights = sp.csr_array(weights)[R.row, R.col]
+        return self.fit(np.stack([R.row, R.col], axis=1), R.data, weights)
 
     def summary(
         self, *, prob: float = 0.94, parameters: Iterable[str] | None = None
@@ -309,59 +337,28 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
             ``rhat``, and the Monte Carlo error of the mean ``mcse``.
         """
         check_is_fitted(self)
-        if parameters is None:
-            names = self._parameter_names()
-            noise = [name for name in names if name.startswith("noise")]
-            fixed = not isinstance(self.noise_precision, str)
-            parameters = noise[int(fixed) : len(noise) if self.noise_dof else 1]
-            if not parameters:
-                raise ValueError(
-                    "parameters=None shows the noise, which was not learned; name "
-                    f"those to show, such as {names[self.n_factors]!r}"
-                )
-        return super().summary(prob=prob, parameters=parameters)
+        if parameters is not None:
+            return super().summary(prob=prob, parameters=parameters)
+        names, layout = self._parameter_names(), self._layout
+        first = names.index("noise precision")
+        learned = [first] * isinstance(self.noise_precision, str)
+        if layout.dof and self.noise_dof is not None:
+            learned += range(first + 1, first + 1 + sum(self._ratings.sizes))
+        if not learned:
+            raise ValueError(
+                "parameters=None shows the noise, which was not learned; name "
+                f"those to show, such as {names[layout.n_factors]!r}"
+            )
+        return super().summary(prob=prob, parameters=[names[k] for k in learned])
 
-    def _check_parameters(self):
-        """Validate the parameters; return the sampler."""
-        sampler = self._check_sampling()
-        check_integer("n_factors", self.n_factors, at_least=1)
-        check_bool("biases", self.biases)
-        check_option("dtype", self.dtype, ("float32", "float64"))
-        if isinstance(self.noise_precision, str):
-            check_option("noise_precision", self.noise_precision, ("learn",))
-        else:
-            check_precision("noise_precision", self.noise_precision, self.dtype)
-        if self.noise_dof is not None:
-            check_number("noise_dof", self.noise_dof, above=2)
-        check_option("hyperparameters", self.hyperparameters, HYPERPARAMETERS)
-        shape, rate = _check_pair("precision_prior", self.precision_prior)
-        check_number("precision_prior", shape, above=0)
-        if not isinstance(rate, str) or rate != "auto":
-            check_number("precision_prior", rate, above=0)
-        if self.rating_range is not None:
-            low, high = _check_pair("rating_range", self.rating_range)
-            real = isinstance(low, numbers.Real) and isinstance(high, numbers.Real)
-            if not (real and low < high):
-                raise ValueError(
-                    f"rating_range={self.rating_range!r} is not allowed; it must be a "
-                    "pair of increasing numbers, or None"
-                )
-        if self.hyperparameters == "log-scale" and isinstance(sampler, LazyLangevin):
-            raise ValueError(
-                "sampler=LazyLangevin() moves rows alone, which have a fixed prior "
-                'between its draws; use hyperparameters="conjugate"'
-            )
-        if self.preconditioner == "dense":
-            raise ValueError(
-                "preconditioner='dense' is not for factors, of which there are too "
-                'many; use "diagonal" or "none"'
-            )
-        if self.preconditioner == "none" and self.step_size == "auto":
-            raise ValueError(
-                "step_size='auto' is in the units of a preconditioner; with "
-                'preconditioner="none" it must be a number'
-            )
-        return sampler
+    def _warn_of_convergence(self, names, ess, rhat):
+        # Of thousands of users some fail by chance, so their noise is judged together.
+        own = np.array([name.startswith("noise of ") for name in names])
+        if own.any():
+            names = [name for name in names if not name.startswith("noise of ")]
+            names.append("noise of a typical user or item")
+            ess, rhat = (np.append(x[~own], np.median(x[own])) for x in (ess, rhat))
+        warn_of_convergence(names, ess, rhat)
 
     def _label_columns(self, X, reset):
         """Return the columns of users and of items."""
@@ -371,114 +368,81 @@ class SGBPMFRecommender(RatingPredictionMixin, RegressorMixin, BaseSGMCMC):
                 "rating. fit_matrix takes a sparse matrix of ratings"
             )
         columns = label_columns(X)
-        validate_data(self, X, reset=reset, skip_check_array=True)
+        if reset or hasattr(X, "__array__"):  # a list of pairs has no names to miss
+            validate_data(self, X, reset=reset, skip_check_array=True)
         return columns
 
-    def _build_model(self, users, items, y, weights):
-        """Return the model of ratings by the codes of users and items."""
-        dtype, d = np.dtype(self.dtype), self.n_factors
-        sizes = len(self.users_), len(self.items_)
-        order = np.lexsort((items, users))  # ratings of a user side by side in memory
-        pairs = np.stack([users, sizes[0] + items], axis=1)[order]
-        if weights is not None:
-            weights = weights[order]
-        weights = likelihood_weights(weights, self.temperature, len(order))
-        ones = np.ones(len(users), bool)
-        seen = sp.csr_array((ones, (users, items)), sizes)
-        self._seen = seen.indptr, seen.indices  # skops would not trust the matrix
+    def __setstate__(self, state):
+        super().__setstate__(brought_up_to_date(state))
+
+    def _set_scale(self, ratings):
+        """Set levels, range and mean of the ratings."""
+        if self.feedback == "implicit":
+            self.classes_, self.mean_rating_ = np.array([0.0, 1.0]), 0.0
+            self.rating_range_ = -np.inf, np.inf
+            return
+        self.classes_ = np.unique(ratings.y)
+        low, high = self.rating_range or (self.classes_[0], self.classes_[-1])
+        self.rating_range_ = float(low), float(high)
+        self.mean_rating_ = float(np.average(ratings.y, weights=ratings.weights))
+
+    def _set_levels(self):
+        """Set what turns predictions into probabilities of levels, if there are any."""
+        self._levels = self.cut_points_ = None
+        n, n_levels = len(self._ratings.y), len(self.classes_)
+        is_continuous = n_levels > MAX_LEVELS or 2 * max(n_levels, MIN_VALUES) > n
+        if self.feedback == "ratings" and (n_levels <= MIN_VALUES or not is_continuous):
+            ratings = self._ratings
+            y = ratings.y - self.mean_rating_
+            self._levels = fit_levels(self._factors(), ratings, y, self.classes_)
+            self.cut_points_ = self.mean_rating_ + self._levels.cuts
+
+    def _build_model(self, ratings):
+        """Set what does not depend on draws; return the model of the ratings."""
+        self._ratings = ratings
+        labels = self.users_, self.items_
         self._feature_tables = [
             feature_table("user_features", self.user_features, self.users_),
             feature_table("item_features", self.item_features, self.items_),
         ]
-        Z = [self._features_of(0, self.users_), self._features_of(1, self.items_)]
-        columns = sp.csc_array(sp.block_diag(Z), dtype=dtype)
-        variance = _typical_variance(y)
-        # Factors have the units of the square root of a rating, biases of a rating.
-        units = np.array([math.sqrt(variance)] * d + [variance] * bool(self.biases))
-        shape, rate = self.precision_prior
-        rate = 0.1 * units if isinstance(rate, str) else np.full(units.size, rate)
-        start = np.zeros((2, 2, units.size))
-        start[:, 1] = 1.0 / (START_SD**2 * units)
-        learns = isinstance(self.noise_precision, str)
-        dof = float(self.noise_dof or 0.0)
-        self._layout = d, units.size, Z[0].shape[1], dof
-        kind = MatrixFactorization
-        if self.hyperparameters == "log-scale":
-            kind = LogScaleFactorization
-        return with_noise(
-            kind(
-                pairs=pairs.astype(np.int32),
-                y=(y[order] - self.mean_rating_).astype(dtype),
-                weights=weights.astype(dtype),
-                n_users=sizes[0],
-                n_items=sizes[1],
-                n_factors=d,
-                biases=self.biases,
-                features=CSRRows(
-                    columns.data,
-                    columns.indices.astype(np.int32),
-                    columns.indptr.astype(np.int64),
-                    sum(sizes),
-                ),
-                n_user_features=Z[0].shape[1],
-                prior=RowPrior(start.astype(dtype), shape, rate.astype(dtype), True),
-                noise=RatingNoise(
-                    2.0 / variance if learns else self.noise_precision,
-                    variance,
-                    learns,
-                    dof,
-                    np.ones(sum(sizes), dtype),
-                ),
-                refresh_every=1,
-            )
+        features = [self._features_of(side, labels[side]) for side in (0, 1)]
+        self.has_implicit_sets_ = use_sets(self, ratings, features)
+        self._layout = Layout(
+            self.n_factors,
+            row_width(self),
+            tuple(Z.shape[1] for Z in features),
+            self.has_implicit_sets_,
+            float(self.noise_dof or 0.0) if self.feedback == "ratings" else 0.0,
         )
+        features = self._all_features(labels, ratings)
+        return build_model(self, ratings, features, self.mean_rating_)
+
+    def _earlier_draws(self, labels, ratings):
+        """Return the last draws of an earlier fit, fold-in of new labels included."""
+        last = self._last_draws()
+        if last is None:
+            return None
+        if all(map(np.array_equal, labels, (self.users_, self.items_))):
+            return last
+        if self._layout[:2] != (self.n_factors, row_width(self)):
+            vars(self).pop("samples_")  # of other unknowns
+            return None
+        return self._carried_over(last[:, None], labels, ratings)[:, 0]
 
     def _parameter_names(self):
-        d, q, p, _ = self._layout
-        sides = ("U", "V"), (self.users_.tolist(), self.items_.tolist())
-        entries = [*range(d), *["bias"] * (q - d)]
-        names = [
-            f"{letter}[{label},{f}]"
-            for letter, labels in zip(*sides, strict=True)
-            for label in labels
-            for f in entries
-        ]
+        layout = self._layout
+        labels = self.users_.tolist(), self.items_.tolist()
+        entries = [*range(layout.n_factors)]
+        entries += ["bias"] * (layout.width - layout.n_factors)
+        sides = list(zip(("U", "V"), labels, strict=True))
+        names = [f"{z}[{k},{f}]" for z, own in sides for k in own for f in entries]
         kinds = ("mean", "precision")
-        names += [f"{k} of {z}[{f}]" for z in sides[0] for k in kinds for f in entries]
+        names += [f"{k} of {z}[{f}]" for z, _ in sides for k in kinds for f in entries]
         names += ["noise precision"]
-        names += [
-            f"noise of {letter}[{label}]"
-            for letter, labels in zip(*sides, strict=True)
-            for label in labels
-        ]
-        n_links = (self.samples_.shape[-1] - len(names)) // q
-        for g in range(n_links):
-            side, k = ("U", g) if g < p else ("V", g - p)
-            names += [f"feature {k} of {side}[{f}]" for f in entries]
+        names += [f"noise of {z}[{label}]" for z, own in sides for label in own]
+        for side, (z, _) in enumerate(sides):
+            links = [f"feature {k}" for k in range(layout.n_features[side])]
+            if layout.has_sets:
+                links += [f"member {label} of the set" for label in labels[1 - side]]
+            names += [f"{link} of {z}[{f}]" for link in links for f in entries]
         return names
-
-
-def _check_pair(name, value):
-    """Return `value` if it is a pair."""
-    if not isinstance(value, tuple | list | np.ndarray) or len(value) != 2:
-        raise ValueError(f"{name}={value!r} is not allowed; it must be a pair")
-    return value
-
-
-def _typical_variance(y):
-    """Return the variance of the ratings, the outermost hundredths drawn in."""
-    low = np.quantile(y, OUTER_SHARE, method="lower")
-    high = np.quantile(y, 1.0 - OUTER_SHARE, method="higher")
-    return float(np.var(np.clip(y, low, high)) or np.var(y)) or 1.0
-
-
-def _far_out(y):
-    """Return a sentence on a rating that may be none, or nothing."""
-    center, sd = np.median(y), math.sqrt(_typical_variance(y))
-    worst = y[np.argmax(np.abs(y - center))]
-    if abs(worst - center) <= FAR_OUT * sd:
-        return ""
-    return (
-        f". y holds {worst:g}, {abs(worst - center) / sd:.0f} standard deviations of "
-        "the other ratings from their median: correct it or leave it out if it is none"
-    )

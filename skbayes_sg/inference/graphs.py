@@ -8,6 +8,7 @@ from skbayes_sg.inference.alignment import align
 
 ALIGNED_NODES = 20_000  # from which labels are matched, evenly spread
 PAIRS_AT_ONCE = 2**20  # of a pair of nodes and a community
+ALMOST_ONE = 1.0 - 2.0**-24  # the largest probability of single precision
 
 
 class GraphDraws(NamedTuple):
@@ -17,6 +18,7 @@ class GraphDraws(NamedTuple):
     link_rates: np.ndarray  # (n_chains, n_draws, K)
     background: np.ndarray  # (n_chains, n_draws)
     prior: np.ndarray  # (n_chains, n_draws, K)
+    activity: np.ndarray  # (n_chains, n_draws, n), or (n_chains, n_draws, 0) if all one
 
     @classmethod
     def of(cls, draws, n_nodes: int, n_components: int) -> "GraphDraws":
@@ -26,18 +28,24 @@ class GraphDraws(NamedTuple):
             draws[..., : n * k].reshape(*shape, n, k),
             draws[..., n * k : n * k + k],
             draws[..., n * k + k],
-            draws[..., n * k + k + 1 :],
+            draws[..., n * k + k + 1 : n * k + 2 * k + 1],
+            draws[..., n * k + 2 * k + 1 :],
         )
 
     def probabilities(self, at, pairs):
         """Return link probabilities of (m, 2) pairs of nodes, given the draw `at`."""
-        pi, rates = self.memberships[at], self.link_rates[at].astype(np.float64)
+        pi, activity = self.memberships[at], self.activity[at].astype(np.float64)
+        rates = np.append(self.link_rates[at], self.background[at]).astype(np.float64)
+        if activity.size:
+            rates = -np.log1p(-np.minimum(rates, ALMOST_ONE))
         values, size = np.empty(len(pairs)), max(1, PAIRS_AT_ONCE // rates.size)
         for first in range(0, len(pairs), size):
             a, b = pairs[first : first + size].T
             together = pi[a].astype(np.float64) * pi[b]
-            gap = together @ (rates - self.background[at])
-            values[first : first + size] = self.background[at] + gap
+            value = rates[-1] + together @ (rates[:-1] - rates[-1])
+            if activity.size:
+                value = -np.expm1(-activity[a] * activity[b] * value)
+            values[first : first + size] = value
         return np.clip(values, 1e-15, 1.0 - 1e-15)
 
 

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-BUFFERED_DRAWS = 64  # draws that are added to the sums together
+BUFFERED_DRAWS = 64  # draws that are added to the sums together, at most
+BUFFERED_NUMBERS = 2**22  # in them, unless a single draw has more
+COLUMNS = 2**20  # that are added at once, where only variances are summed
 
 
 class Moments(NamedTuple):
@@ -57,27 +59,41 @@ def init_sums(dim, keep, dtype):
         np.zeros(1),
         np.zeros(dim),
         np.zeros(shape),
-        np.empty((BUFFERED_DRAWS, dim), dtype),
+        np.empty((n_buffered(dim), dim), dtype),
     )
+
+
+def n_buffered(dim):
+    """Return how many draws of `dim` numbers are added to the sums together."""
+    return max(1, min(BUFFERED_DRAWS, BUFFERED_NUMBERS // max(1, dim)))
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def add_draws(sums, draws, weights):
     """Add (k, dim) draws with their (k,) weights; squares may overflow to infinity."""
-    draws = draws.astype(np.float64)
     weight = weights.sum()
-    mean = weights @ draws / weight
-    draws -= mean
     total = sums.weight[0] + weight
-    shift = mean - sums.mean
-    between = sums.weight[0] * weight / total
-    if sums.spread.ndim == 2:
-        sums.spread[...] += (draws.T * weights) @ draws
-        sums.spread[...] += between * np.outer(shift, shift)
-    else:
-        sums.spread[...] += weights @ draws**2 + between * shift**2
-    sums.mean[...] += (weight / total) * shift
+    size = sums.mean.size if sums.spread.ndim == 2 else COLUMNS
+    for first in range(0, sums.mean.size, size):
+        some = slice(first, first + size)
+        mean, spread = sums.mean[some], sums.spread[some]
+        _add_columns(sums.weight[0], mean, spread, draws[:, some], weights)
     sums.weight[0] = total
+
+
+def _add_columns(before, mean, spread, draws, weights):
+    """Add some columns of draws to sums of the weight `before`, in place."""
+    draws, weight = draws.astype(np.float64), weights.sum()
+    center = weights @ draws / weight
+    draws -= center
+    shift = center - mean
+    between = before * weight / (before + weight)
+    if spread.ndim == 2:
+        spread += (draws.T * weights) @ draws
+        spread += between * np.outer(shift, shift)
+    else:
+        spread += weights @ draws**2 + between * shift**2
+    mean += (weight / (before + weight)) * shift
 
 
 def moments_of(chains, n_draws):

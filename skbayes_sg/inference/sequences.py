@@ -19,6 +19,7 @@ from skbayes_sg.kernels.capabilities.buffers import (
     with_blocks,
     with_messages,
 )
+from skbayes_sg.kernels.capabilities.tables import MAX_TABLE_BYTES
 from skbayes_sg.kernels.data.sequences import make_blocks
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.models.free_sequences import row_gradients
@@ -33,8 +34,8 @@ MAX_BUFFER = 4096
 MIN_BLOCK = 40  # points; the overhead of a block is small then
 PER_BUFFER = 4  # points of a block per point of its buffer, at least
 EXACT_BLOCK = 512  # points per block of exact passes
-ROUGH_BLOCKS = 64  # from which a rough curvature is measured
-ROUGH_BUFFER = 64
+ROUGH_BLOCKS = 24  # from which a rough curvature is measured
+ROUGH_BUFFER = 32
 
 
 class Settled(NamedTuple):
@@ -67,6 +68,9 @@ def settle(model, start, block_length="auto", buffer_length="auto", seed=0) -> S
     """
     lengths = sequence_lengths(model)
     longest, rng = int(lengths.max()), np.random.default_rng(seed)
+    # So many blocks at most have a table of linear functions that is not too large.
+    most = MAX_TABLE_BYTES // (8 * start.size * (start.size + 1))
+    least = max(MIN_BLOCK, int(lengths.sum() / most) + 1)
     with one_blas_thread():
         mode, factor = exact_mode(model, start)
         z = rng.standard_normal((N_DRAWS, mode.size))
@@ -74,7 +78,7 @@ def settle(model, start, block_length="auto", buffer_length="auto", seed=0) -> S
         automatic = buffer_length == "auto"
         buffer = 1 if automatic else int(buffer_length)
         while True:
-            size = max(MIN_BLOCK, PER_BUFFER * buffer)
+            size = max(least, PER_BUFFER * buffer)
             size = size if block_length == "auto" else int(block_length)
             size = min(size, longest)
             blocks = make_blocks(lengths, size, buffer, blocks_of(model).weight)

@@ -6,8 +6,9 @@ import os
 
 import numpy as np
 
+from skbayes_sg.inference.arguments import check_option
 from skbayes_sg.inference.draw_files import DrawFile, create
-from skbayes_sg.inference.moments import BUFFERED_DRAWS, add_draws
+from skbayes_sg.inference.moments import add_draws
 from skbayes_sg.kernels.protocol.model import n_recorded, parameter_dtype
 
 MAX_BYTES = 4 * 2**30  # of draws held in memory
@@ -19,8 +20,7 @@ KEPT = "draws", "moments", "variances"
 
 def check_keep(keep, model, n_chains, storage):
     """Raise a ValueError if `keep` is unknown, or does not fit into memory."""
-    if keep not in KEPT:
-        raise ValueError(f"keep={keep!r} is not one of {', '.join(map(repr, KEPT))}")
+    check_option("keep", keep, KEPT)
     if keep != "draws" and storage is not None:
         raise ValueError(
             f"storage={storage!r} stores draws, but keep={keep!r} keeps none; set only "
@@ -194,21 +194,20 @@ def new_checksum():
 
 
 class SummingRecorder(Recorder):
-    """Record only sums of draws, which are added in groups of `BUFFERED_DRAWS`.
+    """Record only sums of draws, which are added in groups of the buffer's size.
 
     The groups, and so the rounding errors, do not depend on the chunks of the run. The
     buffer is part of the chain, so that a snapshot includes the draws still in it.
     """
 
     def __init__(self, plan, sums, t):
-        super().__init__(
-            plan, sums.block, plan.n_kept(t) // BUFFERED_DRAWS * BUFFERED_DRAWS
-        )
+        size = len(sums.block)
+        super().__init__(plan, sums.block, plan.n_kept(t) // size * size)
         self.sums = sums
 
     def update(self, t):
         """Add the draws if the buffer is full."""
-        if len(self.waiting(t)) == BUFFERED_DRAWS:
+        if len(self.waiting(t)) == len(self.buffer):
             self.close(t)
 
     def close(self, t):

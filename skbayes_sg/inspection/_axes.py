@@ -17,7 +17,15 @@ def make_axes(axes, *shape, **options):
     axes = np.asarray(axes, object)
     if axes.shape != shape:
         raise ValueError(f"axes has shape {axes.shape}; it must be {shape}")
+    for ax in axes.ravel():
+        check_axes(ax)
     return axes
+
+
+def check_axes(ax):
+    """Raise a TypeError unless something can be plotted on `ax`."""
+    if not hasattr(ax, "plot") or not hasattr(ax, "figure"):
+        raise TypeError(f"{ax!r} is of type {type(ax).__name__}, not matplotlib axes")
 
 
 def plain_ticks(ax):
@@ -30,12 +38,17 @@ def plain_ticks(ax):
         axis.set_minor_formatter(NullFormatter())
 
 
-def legend_above(ax):
-    """Put the legend above the axes, where it hides nothing."""
-    ax.legend(
+def legend_above(ax, lw=None):
+    """Put the legend above the axes, where it hides nothing.
+
+    Lines of the width `lw` stand for thinner ones.
+    """
+    legend = ax.legend(
         loc="lower center",
         bbox_to_anchor=(0.5, 1),
         ncols=4,
         fontsize="small",
         frameon=False,
     )
+    for line in legend.get_lines() if lw is not None else []:
+        line.set(linewidth=lw, alpha=1.0)

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.base._diagnostics import check_probability, last_step
-from skbayes_sg.inspection._axes import GRAY, legend_above, make_axes
+from skbayes_sg.inspection._axes import GRAY, check_axes, legend_above, make_axes
 from skbayes_sg.utils._validation import check_integer
 
 
@@ -26,6 +26,8 @@ class CoefficientDisplay:
         Lower and upper bounds of a wide and a narrow interval.
     prob : float
         Probability of the wide interval.
+    n_parameters : int, default=None
+        Number of parameters of which the names are a part; None if they are all.
 
     Attributes
     ----------
@@ -46,11 +48,12 @@ class CoefficientDisplay:
     ['x0', 'x1', 'x2', 'intercept']
     """
 
-    def __init__(self, names, mean, intervals, prob):
+    def __init__(self, names, mean, intervals, prob, n_parameters=None):
         self.names = names
         self.mean = mean
         self.intervals = intervals
         self.prob = prob
+        self.n_parameters = n_parameters
 
     @classmethod
     def from_estimator(
@@ -75,7 +78,7 @@ class CoefficientDisplay:
             Names as in the index of its `summary`, None for all.
         max_parameters : int, default=20
             If there are more, show those furthest from zero in units of posterior
-            standard deviations.
+            standard deviations, and say how many are left out.
         ax : matplotlib axes, default=None
             Where to draw; None makes a figure.
 
@@ -97,7 +100,7 @@ class CoefficientDisplay:
         tails = np.array([[1 - prob, 1 + prob], [0.5, 1.5]]) / 2
         intervals = np.moveaxis(np.quantile(draws[:, order], tails, axis=0), -1, 0)
         chosen = [names[j] for j in order]
-        return cls(chosen, mean[order], intervals, prob).plot(ax)
+        return cls(chosen, mean[order], intervals, prob, len(names)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw one line per parameter, the first on top.
@@ -115,6 +118,7 @@ class CoefficientDisplay:
         n = len(self.names)
         if ax is None:
             (ax,) = make_axes(None, 1, figsize=(6, 1 + 0.28 * n))
+        check_axes(ax)
         rows = np.arange(n)
         ax.axvline(0, color=GRAY, lw=1)
         wide, narrow = np.moveaxis(np.asarray(self.intervals), 1, 0)
@@ -122,7 +126,10 @@ class CoefficientDisplay:
         ax.hlines(rows, *narrow.T, lw=4, label="50 %")
         ax.plot(self.mean, rows, "o", color="white", mec="C0", ms=4, label="mean")
         ax.set_yticks(rows, self.names)
-        ax.set(ylim=(n - 0.5, -0.5), xlabel="posterior mean and intervals")
+        label = "posterior mean and intervals"
+        if self.n_parameters is not None and self.n_parameters > n:
+            label += f"\n{n} of {self.n_parameters} parameters, furthest from 0 in sds"
+        ax.set(ylim=(n - 0.5, -0.5), xlabel=label)
         legend_above(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.base._diagnostics import last_step
-from skbayes_sg.inspection._axes import make_axes
+from skbayes_sg.inspection._axes import legend_above, make_axes
 
 
 class TraceDisplay:
@@ -103,12 +103,14 @@ class TraceDisplay:
             chains = np.asarray(self.draws)[..., j]
             # Counts in bins: the scale of densities would depend on the unit.
             bins = np.histogram_bin_edges(chains, 25)
-            for chain in chains:
-                left.plot(chain, lw=0.4, alpha=0.8)
+            for k, chain in enumerate(chains):
+                left.plot(chain, lw=0.4, alpha=0.8, label=f"chain {k}")
                 right.hist(chain, bins, histtype="step", orientation="horizontal")
             left.set(ylabel=name)
             left.margins(x=0)
             right.set_xticks([])
         axes[-1, 0].set(xlabel="draw")
+        axes[-1, 1].set(xlabel="frequency")
+        legend_above(axes[0, 0], lw=1.5)
         self.axes_, self.figure_ = axes, axes[0, 0].figure
         return self

@@ -18,7 +18,7 @@ from numba import typeof, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from skbayes_sg.kernels.generic import COMPILED, compiled, for_kernels
+from skbayes_sg.kernels.generic import COMPILED, INNER, compiled, for_kernels
 
 
 def linked(*modules):
@@ -84,7 +84,7 @@ def _stub(function, name):
 
         return types.void(model, work, types.int64), codegen
 
-    @overload(call)
+    @overload(call, jit_options=INNER)
     def _(model, work, i):
         return lambda model, work, i: emit(model, work, i)
 

@@ -50,9 +50,7 @@ def check_observations(estimator, X, *, reset, names="numbers"):
     known = np.zeros(X.shape[1], bool)
     for part in np.array_split(X, max(1, len(X) // 1_000_000)):
         known |= ~np.isnan(part).all(axis=0)
-        with np.errstate(invalid="ignore"):
-            sizes = np.abs(part)
-        largest = max(largest, float(np.nanmax(sizes)) if known.any() else 0.0)
+        largest = max(largest, float(np.fmax.reduce(np.abs(part), axis=None)))
     if reset and not known.all():
         raise ValueError(
             f"column {int(np.argmin(known))} of X has no number, only NaN (missing); "
@@ -66,6 +64,40 @@ def check_observations(estimator, X, *, reset, names="numbers"):
     return X
 
 
+def column_moments(X):
+    """Return means and variances of the numbers in each column of X, (p,) each.
+
+    A constant column is an error.
+    """
+    n, total = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    parts = np.array_split(X, max(1, len(X) // 1_000_000))
+    for part in parts:
+        n += np.sum(~np.isnan(part), axis=0)
+        total += np.nansum(part, axis=0, dtype=np.float64)
+    mean = total / n
+    square = sum(np.nansum((part - mean) ** 2, axis=0) for part in parts)
+    variance = square / n
+    constant = variance <= 1e-20 * mean**2
+    if constant.any():
+        raise ValueError(
+            f"column {int(np.argmax(constant))} of X is constant, so its variance has "
+            "no scale; remove the column"
+        )
+    return mean, variance
+
+
+def check_distinct(X, n_components):
+    """Raise a ValueError if X has fewer distinct points than there are states."""
+    for part in (X[:10_000], X):  # a few points suffice almost always
+        n = len(np.unique(part, axis=0))
+        if n >= n_components:
+            return
+    raise ValueError(
+        f"n_components={n_components} states need as many distinct points, but X has "
+        f"{n} distinct points; use fewer states"
+    )
+
+
 class BaseSequences(BaseSGMCMC):
     """Base of estimators of sequences.
 
@@ -73,7 +105,8 @@ class BaseSequences(BaseSGMCMC):
     ----------
     block_length : int or "auto"
         Points per block; a block is a row of a minibatch, so that `batch_size` counts
-        blocks. "auto" is four times the buffer length and at least 40.
+        blocks. "auto" is four times the buffer length and at least 40; more where a
+        table of the blocks would need over a gigabyte.
     buffer_length : int or "auto"
         Points on both sides of a block from which its states are inferred. "auto"
         chooses it so that the bias is below 0.02 posterior standard deviations.

@@ -95,7 +95,9 @@ def feature_table(name, features, needed):
     try:
         matrix = sp.csr_array(matrix, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers in rows and columns") from error
+        raise ValueError(
+            f"{name} must hold numbers in rows and columns{_no_number(features)}"
+        ) from error
     if not np.isfinite(matrix.data).all():
         raise ValueError(f"{name} holds NaN or infinite values; all must be finite")
     labels, codes = encode(label_list(labels))
@@ -110,6 +112,29 @@ def feature_table(name, features, needed):
             f"{labels[:1].tolist()[0]!r}, those in X like {needed[:1].tolist()[0]!r}"
         )
     return labels, matrix[np.argsort(codes)]
+
+
+def joined(labels, column):
+    """Return known labels and those of a column in one array."""
+    if not _comparable(labels, column):
+        raise ValueError(
+            f"X has labels of type {column.dtype}, but those of the fit are of type "
+            f"{labels.dtype}; both must be numbers, or both strings"
+        )
+    return np.concatenate([labels, column])
+
+
+def _no_number(features):
+    """Return a remark on the first column of a data frame that holds no numbers."""
+    for name in getattr(features, "columns", ()):
+        try:
+            np.asarray(features[name], dtype=np.float64)
+        except (TypeError, ValueError):
+            return (
+                f"; its column {name!r} holds other values. Encode it first, for "
+                "instance by pandas.get_dummies or OneHotEncoder"
+            )
+    return "; encode categories first, for instance by OneHotEncoder"
 
 
 def _objects(values):

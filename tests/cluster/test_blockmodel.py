@@ -171,10 +171,44 @@ def test_variances_in_place_of_draws(graph, fitted):
 
 
 def test_a_learned_prior_is_near_that_of_the_data(graph):
-    model = blockmodel(membership_prior="learn").fit(graph.adjacency)
+    settings = {"membership_prior": "learn", "degree_correction": False}
+    model = blockmodel(**settings).fit(graph.adjacency)
     assert abs(np.log(model.membership_prior_ / 0.1)) < 0.7
+    active = make_graph(
+        N, K, membership_prior=0.3, link_rates=0.6, background_rate=0.02,
+        degree_correction=True, random_state=0,
+    )  # fmt: skip
+    model = blockmodel(membership_prior="learn").fit(active.adjacency)
+    assert abs(np.log(model.membership_prior_ / 0.3)) < 0.7
+    z = (model.activity_ - active.activity) / model.activity_std_
+    assert np.sqrt(np.mean(z**2)) < 1.5
     model = blockmodel(membership_prior=None, n_draws=2).fit(graph.adjacency)
     assert model.membership_prior_ == pytest.approx(1 / K)
+
+
+def test_memory_is_known_before(graph):
+    """More for plain draws than for sums of them, and for events."""
+    kept = [
+        blockmodel(n_draws=100, **settings).memory_needed(graph.adjacency)
+        for settings in ({}, {"keep": "variances"}, {"degree_correction": False})
+    ]
+    assert kept[0] > 2 * 100 * 4 * N * (K + 1)  # of two chains
+    assert kept[1] < kept[0] < kept[2]
+
+
+def test_too_many_events_are_an_error(graph, monkeypatch):
+    for module in ("kernels.models.blockmodel", "cluster._blockmodel"):
+        monkeypatch.setattr(f"skbayes_sg.{module}.event_room", lambda n, m: 1)
+    with pytest.raises(ArithmeticError, match="more than the 1 random events"):
+        blockmodel(degree_correction=False, n_draws=2).fit(graph.adjacency)
+
+
+def test_without_activities_nodes_of_a_community_are_alike(graph):
+    model = blockmodel(degree_correction=False, n_draws=2).fit(graph.adjacency)
+    assert not hasattr(model, "activity_")
+    assert model.samples_.shape[-1] == K * (N + 2) + 1
+    model.set_params(degree_correction=True).fit(graph.adjacency)
+    assert model.activity_.shape == model.activity_std_.shape == (N,)
 
 
 def test_a_fixed_background_rate_stays(graph):
@@ -248,6 +282,13 @@ def test_bad_graphs(name):
         ({"background_rate": 1.5}, ValueError, "must be less than 1"),
         ({"batch_size": 1000}, ValueError, "batch_size=1000 is larger"),
         ({"sampler": SGLD()}, ValueError, "must be an instance of Gibbs"),
+        ({"degree_correction": 1}, TypeError, "degree_correction=1"),
+        ({"degree_correction": "no"}, ValueError, "degree_correction='no'"),
+        (
+            {"degree_correction": True, "sampler": ExpandedMean()},
+            ValueError,
+            "not for ExpandedMean",
+        ),
         ({"keep": "moments"}, ValueError, 'use "variances"'),
         (
             {"sampler": ExpandedMean(), "background_rate": 0.1},
@@ -300,7 +341,12 @@ def test_link_probabilities_are_those_of_gibbs_draws_of_all_pairs(data_dir):
     pairs = np.loadtxt(path, int)
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     model = blockmodel(
-        n_components=4, membership_prior=0.25, burn_in=500, n_draws=1000, thin=4
+        n_components=4,
+        membership_prior=0.25,
+        burn_in=500,
+        n_draws=1000,
+        thin=4,
+        degree_correction=False,
     ).fit(pairs)
     nodes = np.unique(pairs)
     matrix = np.zeros((nodes.size, nodes.size))

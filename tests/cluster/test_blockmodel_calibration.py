@@ -11,13 +11,18 @@ from skbayes_sg.inference.graphs import GraphDraws
 N_DRAWS, N_GRAPHS = 19, 300
 
 
-def statistics(memberships, rates, background):
+def statistics(memberships, rates, background, activity):
     """Return numbers that no order of the communities changes."""
+    if activity.shape[1]:
+        rates, background = -np.log1p(-rates), -np.log1p(-background)
     together = memberships[:, :, None, :] * memberships[:, None, :, :]
     above = np.triu_indices(memberships.shape[1], 1)
     overlap = together.sum(axis=-1)[:, *above]
     gap = np.einsum("sabk,sk->sab", together, rates - background[:, None])
     chance = background[:, None] + gap[:, *above]
+    if activity.shape[1]:
+        both = activity[:, :, None] * activity[:, None, :]
+        chance = -np.expm1(-both[:, *above] * chance)
     sizes = memberships.sum(axis=1)
     return np.stack(
         [
@@ -31,8 +36,9 @@ def statistics(memberships, rates, background):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("corrected", [False, True])
 @pytest.mark.parametrize("prior", [0.5, "learn"])
-def test_ranks_of_the_truth_are_uniform(prior):
+def test_ranks_of_the_truth_are_uniform(prior, corrected):
     """300 graphs of ten nodes with all parameters drawn from their priors."""
     rng, ranks = np.random.default_rng(0), np.zeros((4, N_DRAWS + 1))
     for seed in range(N_GRAPHS):
@@ -40,18 +46,20 @@ def test_ranks_of_the_truth_are_uniform(prior):
         rates, background = rng.beta(1, 1, 2), rng.beta(1, 1)
         data = make_graph(
             10, 2, membership_prior=alpha, link_rates=rates,
-            background_rate=background, random_state=seed,
+            background_rate=background, degree_correction=corrected, random_state=seed,
         )  # fmt: skip
         if data.adjacency.nnz == 0:
             continue  # an error for users
         model = SGMCMCMixedMembershipBlockmodel(
             2, membership_prior=prior, n_chains=1, n_draws=N_DRAWS, burn_in=200,
-            thin=40, random_state=seed,
+            thin=40, degree_correction=corrected, random_state=seed,
         ).fit(data.adjacency)  # fmt: skip
         draws = GraphDraws.of(model.samples_, 10, 2)
-        parts = draws.memberships, draws.link_rates, draws.background
-        drawn = statistics(*(part[0] for part in parts))
-        truth = statistics(data.memberships[None], rates[None], np.array([background]))
+        parts = draws.memberships, draws.link_rates, draws.background, draws.activity
+        drawn = statistics(*(part[0].astype(np.float64) for part in parts))
+        activity = data.activity[None] if corrected else np.zeros((1, 0))
+        known = data.memberships[None], rates[None], np.array([background]), activity
+        truth = statistics(*known)
         for j, rank in enumerate((drawn < truth).sum(axis=0)):
             ranks[j, rank] += 1
     expected = ranks.sum(axis=1, keepdims=True) / ranks.shape[1]

@@ -271,16 +271,20 @@ def test_intervals_widen_with_the_level_and_stay_in_range(model, ratings):
     assert wide.min() >= 1 and wide.max() <= 5
 
 
-def test_probabilities_are_the_predictive_law_between_midpoints(model, ratings):
-    X, _ = ratings
+def test_probabilities_are_the_predictive_law_between_cut_points(model, ratings):
+    X, y = ratings
     proba = model.predict_proba(X)
     assert proba.shape == (len(X), 5)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
     assert (proba >= 0).all()
     mean, sd = model.predict(X, return_std=True)
     inside = (mean > 1) & (mean < 5)  # where the mean is not clipped
-    expected = ndtr((3.5 - mean) / sd) - ndtr((2.5 - mean) / sd)
+    low, high = model.cut_points_[1:3]
+    expected = ndtr((high - mean) / sd) - ndtr((low - mean) / sd)
+    share = model._levels.mixed
+    expected = (1 - share) * expected + share * np.mean(y == 3)
     np.testing.assert_allclose(proba[inside, 2], expected[inside], atol=1e-6)
+    assert (np.diff(model.cut_points_) > 0).all()
 
 
 def test_rating_range_clips(ratings):
@@ -495,9 +499,7 @@ def test_seen_items_fill_up_the_end(model, ratings):
 
 def test_recommendations_in_blocks_are_the_same(model, monkeypatch):
     whole = model.recommend(model.users_, n=3)
-    monkeypatch.setattr(
-        "skbayes_sg.decomposition._rating_predictions.CELLS_AT_ONCE", 100
-    )
+    monkeypatch.setattr("skbayes_sg.decomposition._recommendations.CELLS_AT_ONCE", 100)
     for a, b in zip(whole, model.recommend(model.users_, n=3), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5)
 

@@ -13,9 +13,13 @@ from sklearn.preprocessing import StandardScaler
 
 from skbayes_sg import (
     CoefficientDisplay,
+    CoverageDisplay,
     KSDSearchDisplay,
     KSDStepSizeSearch,
+    PredictiveCheckDisplay,
+    RankDisplay,
     SGLDLogisticRegression,
+    SGMCMCLinearRegression,
     TraceDisplay,
 )
 from skbayes_sg.datasets import make_logistic
@@ -151,7 +155,88 @@ def test_some_coefficients(model):
     assert display.names == ["x1"] and display.ax_ is ax
 
 
-@pytest.mark.parametrize("display", [TraceDisplay, CoefficientDisplay])
+def test_coefficients_say_what_they_leave_out(model):
+    display = drawn(CoefficientDisplay.from_estimator(model, max_parameters=2))
+    assert "2 of 4 parameters" in display.ax_.get_xlabel()
+    assert " of " not in CoefficientDisplay.from_estimator(model).ax_.get_xlabel()
+
+
+def test_ranks(model):
+    display = drawn(RankDisplay.from_estimator(model, parameters=["x1"]))
+    draws = model[-1].samples_[..., 1]
+    (ax,) = display.axes_
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["chain 0", "chain 1"]
+    for chain, patch in zip(draws, ax.patches, strict=True):
+        counts, edges = patch.get_data()[:2]
+        ranks = (draws.reshape(-1) < chain[:, None]).sum(axis=1) + 0.5
+        np.testing.assert_array_equal(counts, np.histogram(ranks, edges)[0])
+
+
+def test_ranks_show_a_shifted_chain():
+    draws = np.random.default_rng(0).normal(size=(2, 400, 1))
+    draws[1] += 2.0
+    (ax,) = drawn(RankDisplay(draws, ["a"]).plot()).axes_
+    low, high = sorted(line.get_ydata()[0] for line in ax.lines)
+    first = ax.patches[0].get_data()[0]
+    assert first[0] > high and first[-1] < low
+
+
+class Known(SGMCMCLinearRegression):
+    """A regressor whose predictive distribution is known: normal, sd 1."""
+
+    def sample_y(self, X, n_samples=1, random_state=0):
+        noise = np.random.default_rng(random_state).normal(size=(len(X), n_samples))
+        return np.asarray(X)[:, :1] + noise
+
+
+@pytest.fixture(scope="module")
+def known():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(2000, 2))
+    model = Known(n_draws=20, n_chains=1, random_state=0).fit(rows[:100], rows[:100, 0])
+    return model, rows, rows[:, 0] + rng.normal(size=2000)
+
+
+def test_predictive_check(known):
+    display = drawn(PredictiveCheckDisplay.from_estimator(*known))
+    band, _, observed = display.ax_.patches
+    counts, edges = observed.get_data()[:2]
+    np.testing.assert_array_equal(counts, np.histogram(known[2], edges)[0])
+    high, _, low = band.get_data()
+    inside = np.mean((low <= counts) & (counts <= high))
+    assert inside > 0.7  # 90 % +- 5 % of 30 bins
+
+
+def test_predictive_check_of_counts():
+    counts = np.random.default_rng(0).poisson(3.0, (500, 101))
+    display = drawn(PredictiveCheckDisplay(counts[:, 0], counts[:, 1:]).plot())
+    edges = display.ax_.patches[0].get_data()[1]
+    assert edges[0] == -0.5 and np.all(np.diff(edges) == 1)
+
+
+def test_coverage(known):
+    model, rows, y = known
+    display = drawn(CoverageDisplay.from_estimator(model, rows, y))
+    # Monte Carlo error of a share at most 0.5 / sqrt(2000) = 0.011.
+    assert np.max(np.abs(display.shares - display.levels)) < 0.04
+    spread = rows[:, 0] + 2 * (y - rows[:, 0])
+    narrow = CoverageDisplay.from_estimator(model, rows, spread)
+    assert np.max(display.levels - narrow.shares) > 0.2
+    counts = rows[:, 0].round() * 0  # all targets tie with no draw
+    assert CoverageDisplay.from_estimator(model, rows, counts).n_rows == 2000
+
+
+def test_predictive_displays_check_their_arguments(known, model):
+    with pytest.raises(TypeError, match=r"no sample_y\(\).*CalibrationDisplay"):
+        CoverageDisplay.from_estimator(model, X, Y)
+    with pytest.raises(ValueError, match=r"y has the shape \(3,\)"):
+        PredictiveCheckDisplay.from_estimator(known[0], known[1], known[2][:3])
+    with pytest.raises(ValueError, match="n_samples=5"):
+        PredictiveCheckDisplay.from_estimator(*known, n_samples=5)
+
+
+@pytest.mark.parametrize("display", [TraceDisplay, CoefficientDisplay, RankDisplay])
 def test_wrong_estimators(display):
     with pytest.raises(NotFittedError):
         display.from_estimator(SHORT)

@@ -16,6 +16,7 @@ from skbayes_sg.inference.monitoring import monitored
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.gradients import ChosenByModel
 from skbayes_sg.kernels.models.blockmodel import Blockmodel
+from skbayes_sg.kernels.models.blockmodel_degrees import DegreeBlockmodel
 from skbayes_sg.kernels.models.blockmodel_pairs import PairBlockmodel
 from skbayes_sg.kernels.protocol.model import n_parameters, n_rows, theta_of
 
@@ -30,6 +31,7 @@ MONITORED_PAIRS = 40
 
 
 @explore.register(Blockmodel)
+@explore.register(DegreeBlockmodel)
 def _(model, request):
     n, k = n_rows(model), model.alpha.size
     share = WORK / (k * (n + model.indices.size))
@@ -38,7 +40,10 @@ def _(model, request):
         rates = np.append(np.full(k, LINK_RATE), max(BACKGROUND * density, 1e-12))
         if not model.learns_background:
             rates[k] = model.background_prior[0]
-        first = np.append(np.log(rates) - np.log1p(-rates), 0.0)
+        if isinstance(model, Blockmodel):
+            first = np.append(np.log(rates) - np.log1p(-rates), 0.0)
+        else:
+            first = np.append(np.log(-np.log1p(-rates)), 0.0)
         start = np.tile(first.astype(np.float32), (request.settings.n_chains, 1))
     else:
         start = np.stack([theta_of(model, draw) for draw in request.start])
@@ -80,6 +85,7 @@ def _(model, request):
 
 @monitored.register(PairBlockmodel)
 @monitored.register(Blockmodel)
+@monitored.register(DegreeBlockmodel)
 def _(model, draws):
     # No label matters to sum_k pi_ak pi_bk of linked nodes, nor to these sums.
     n, k = model.indptr.size - 1, model.alpha.size

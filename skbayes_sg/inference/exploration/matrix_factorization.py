@@ -59,6 +59,7 @@ NOISE_ROUNDS = 3  # of conditional means, from which the noise starts
 WARM_UP_REFRESH = 4  # iterations per draw of the noise, a pass over all ratings
 ROUNDS = 10, 20, 40, 80  # iterations before each measurement of the units
 LATE_ROUNDS = 160, 320  # where there are few ratings
+CONTINUED = (20,)  # where chains start at earlier draws
 FEW = 3000  # ratings
 MEASURED = 100_000  # ratings at which a measurement looks, over several draws
 MARGIN = 6.0  # sds of the log of the largest curvature, over draws, that steps allow
@@ -124,6 +125,7 @@ def automatic_sampler(model, settings):
         return WARM_UP_SAMPLER
     n = model.n_users + model.n_items
     few = 2 * size < LAZY_SHARE * n and has_rows_alone(model)
+    few = few and model.noise.unobserved == 0.0
     return LazyLangevin() if few else LeimkuhlerMatthews()
 
 
@@ -167,10 +169,13 @@ class RowGeometry(NamedTuple):
     theta_sd: np.ndarray  # (d,) rough posterior sds of the parameters
     largest: float  # curvature of -log p in these units, at any draw
     typical: float  # largest curvature at a typical draw
+    direction: np.ndarray  # (d,) of the largest curvature at the last draw
 
 
-def row_geometry(model, draws):
+def row_geometry(model, draws, earlier=None):
     """Measure the curvature at recorded draws, (n_draws, dim).
+
+    `earlier` is a geometry near these draws, which makes it quicker.
 
     All factors of a row share one unit, the root mean square of their curvatures: it
     grows with the number of ratings, and rotations leave it as it is.
@@ -183,17 +188,35 @@ def row_geometry(model, draws):
         hessian_diagonal(model, work, theta, out)
         total += out[: n * q].reshape(n, q)
         total += np.repeat(work.hyper[:, 1], [model.n_users, model.n_items], axis=0)
+        total += _curvature_of_all_pairs(model, work, theta)
     total /= len(draws)
     total[:, :d] = np.sqrt(np.mean(total[:, :d] ** 2, axis=1, keepdims=True))
     curvature = np.concatenate([total.ravel(), _hyper_curvature(model, places[0][0])])
     unit = 1.0 / np.sqrt(curvature)
-    guess = np.random.default_rng(0).standard_normal(unit.size)
-    logs = np.log([largest_curvature(model, *at, unit, guess, 15) for at in places])
+    if earlier is None:
+        n_iter, direction = 15, np.random.default_rng(0).standard_normal(unit.size)
+    else:
+        n_iter, direction = 6, earlier.direction.copy()
+    logs = np.log(
+        [largest_curvature(model, *at, unit, direction, n_iter) for at in places]
+    )
     typical = 1.05 * math.exp(logs.mean())  # power iteration approaches from below
     largest = typical * math.exp(MARGIN * logs.std())
     dtype = model.y.dtype
     coordinates = Diagonal(np.zeros(unit.size, dtype), unit.astype(dtype))
-    return RowGeometry(coordinates, unit, largest, typical)
+    return RowGeometry(coordinates, unit, largest, typical, direction)
+
+
+def _curvature_of_all_pairs(model, work, theta):
+    """Return alpha c sum_j V_jf^2 for users, and the same for items, (n, q)."""
+    n, q, c = model.n_users + model.n_items, width(model), model.noise.unobserved
+    if c == 0.0:
+        return np.zeros((n, q))
+    squares = theta[: n * q].reshape(n, q).astype(np.float64) ** 2
+    users, items = squares[: model.n_users], squares[model.n_users :]
+    sums = np.stack([items.sum(axis=0), users.sum(axis=0)])
+    strength = c * float(work.noise[0])
+    return strength * np.repeat(sums, [model.n_users, model.n_items], axis=0)
 
 
 def random_start(model, rng):
@@ -217,7 +240,11 @@ def warm_up(model, draws, request):
     sampler, gradient = WARM_UP_SAMPLER, Full()
     model = for_kernels(model._replace(refresh_every=WARM_UP_REFRESH))
     region, n = row_geometry(model, draws), n_rows(model)
-    for length in ROUNDS + LATE_ROUNDS if n <= FEW else ROUNDS:
+    rounds = ROUNDS + LATE_ROUNDS if n <= FEW else ROUNDS
+    if request.start is not None and n > FEW:
+        rounds = CONTINUED
+    request.progress.expect(len(draws) * (sum(rounds) + _least_iterations(request)))
+    for length in rounds:
         places = min(max(MEASURED // n, 1), length // ROUNDS[0])
         h = 0.5 * request.share * automatic_row_step(model, sampler, gradient, region)
         options = request.run_options(f"warm-up-{length}")
@@ -235,7 +262,7 @@ def warm_up(model, draws, request):
             **{**options, "checkpoint": None},  # as quick to repeat as to resume
         )
         check_draws(model, moved, h)
-        region = row_geometry(model, moved.reshape(-1, moved.shape[-1]))
+        region = row_geometry(model, moved.reshape(-1, moved.shape[-1]), region)
         draws = moved[:, -1]
     return draws, region
 
@@ -287,7 +314,9 @@ def with_noise(model):
     item has grown. Conditional means, in turn.
     """
     n, users, items = model.n_users, *model.pairs.T
-    alpha, rate, learns, dof, own = model.noise
+    alpha, rate, learns, dof, own, unobserved = model.noise
+    if unobserved > 0.0:
+        return model
     weights = model.weights if model.weights.size else np.ones(model.y.size)
     squares, own = weights * model.y.astype(np.float64) ** 2, own.astype(np.float64)
     sides = (users, items, slice(n)), (items, users, slice(n, None))
@@ -332,6 +361,13 @@ def automatic_row_lengths(sampler, h):
     burn_in = min(max(math.ceil(3 * tau), MIN_BURN_IN), MAX_BURN_IN)
     thin = math.ceil(tau * min(friction, 1.0))
     return burn_in, min(max(thin, MIN_THIN), MAX_THIN)
+
+
+def _least_iterations(request):
+    """Return the fewest iterations of a chain, for a bar that is to end only once."""
+    settings = request.settings
+    thin = chosen(settings.thin, MIN_THIN)
+    return chosen(settings.burn_in, MIN_BURN_IN) + settings.n_draws * thin
 
 
 def _hyper_curvature(model, work):

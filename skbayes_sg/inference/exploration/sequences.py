@@ -27,6 +27,7 @@ from skbayes_sg.inference.exploration.unimodal import (
 from skbayes_sg.kernels.capabilities.anchors import anchored
 from skbayes_sg.kernels.capabilities.buffers import selected
 from skbayes_sg.kernels.capabilities.linearization import is_linearizable
+from skbayes_sg.kernels.capabilities.maps import constrain
 from skbayes_sg.kernels.generic import for_kernels, python_op
 from skbayes_sg.kernels.gradients import ControlVariate, Full, LinearControlVariate
 from skbayes_sg.kernels.models.free_sequences import FreeSequences
@@ -34,6 +35,7 @@ from skbayes_sg.kernels.passes import prior_hessian
 from skbayes_sg.kernels.protocol.gradient import with_batch_size
 from skbayes_sg.kernels.protocol.model import (
     init_work,
+    n_parameters,
     n_rows,
     parameter_dtype,
     theta_of,
@@ -56,7 +58,9 @@ def skewness(model, theta):
 
 @skewness.register(FreeSequences)
 def _(model, theta):
-    return skewness(model.model, theta)
+    x = np.zeros(n_parameters(model.model))
+    constrain(model.map, np.asarray(theta, np.float64), x)
+    return skewness(model.model, x)
 
 
 @explore.register(FreeSequences)

@@ -1,5 +1,6 @@
 """Models: log-likelihood, prior and their derivatives."""
 
+import skbayes_sg.kernels.models.blockmodel_degree_nodes  # noqa: F401  of DegreeBlockmodel
 import skbayes_sg.kernels.models.blockmodel_density  # noqa: F401  of Blockmodel
 import skbayes_sg.kernels.models.blockmodel_nodes  # noqa: F401  of Blockmodel
 import skbayes_sg.kernels.models.blockmodel_pair_density  # noqa: F401
@@ -17,12 +18,19 @@ import skbayes_sg.kernels.models.matrix_factorization_conditionals  # noqa: F401
 import skbayes_sg.kernels.models.matrix_factorization_draws  # noqa: F401
 import skbayes_sg.kernels.models.transformed_metrics  # noqa: F401  of Transformed
 from skbayes_sg.kernels.models.blockmodel import Blockmodel
+from skbayes_sg.kernels.models.blockmodel_degrees import DegreeBlockmodel
 from skbayes_sg.kernels.models.blockmodel_pairs import PairBlockmodel
 from skbayes_sg.kernels.models.dirichlet import DirichletMultinomial
 from skbayes_sg.kernels.models.expanded_dirichlet import ExpandedDirichlet
 from skbayes_sg.kernels.models.free_sequences import FreeSequences
 from skbayes_sg.kernels.models.gaussian import GaussianMean
 from skbayes_sg.kernels.models.glm import GLM
+from skbayes_sg.kernels.models.hmm import HMM
+from skbayes_sg.kernels.models.hmm_categorical import CategoricalEmission
+from skbayes_sg.kernels.models.hmm_full_gaussian import FullGaussian
+from skbayes_sg.kernels.models.hmm_gaussian import DiagonalGaussian
+from skbayes_sg.kernels.models.hmm_poisson import PoissonEmission
+from skbayes_sg.kernels.models.implicit_factorization import ImplicitFactorization
 from skbayes_sg.kernels.models.lda import LDA
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
 from skbayes_sg.kernels.models.linear_gaussian_ssm import LinearGaussianSSM
@@ -43,12 +51,18 @@ from skbayes_sg.kernels.models.transformed import Transformed
 
 __all__ = [
     "Blockmodel",
+    "CategoricalEmission",
+    "DegreeBlockmodel",
+    "DiagonalGaussian",
     "DirichletMultinomial",
     "ExpandedDirichlet",
     "FreeSequences",
     "FreeVolatility",
+    "FullGaussian",
     "GLM",
     "GaussianMean",
+    "HMM",
+    "ImplicitFactorization",
     "LDA",
     "LinearGaussianSSM",
     "LogScaleFactorization",
@@ -56,6 +70,7 @@ __all__ = [
     "MatrixFactorization",
     "MinibatchLDA",
     "PairBlockmodel",
+    "PoissonEmission",
     "Proximal",
     "RatingNoise",
     "RowPrior",

@@ -68,7 +68,8 @@ class BlockmodelWork(NamedTuple):
     loss: np.ndarray  # (K + 1,) -log(1 - rate)
     excess: np.ndarray  # (K + 1,) loss - rate
     alpha: np.ndarray  # (K,)
-    started: np.ndarray  # (1,) whether there are memberships
+    stage: np.ndarray  # (1,) NEW, STARTED or RUNNING
+    overflow: np.ndarray  # (1,) events for which there was no room
     head: np.ndarray  # (n,) int32: the last event of each node, -1 for none
     following: np.ndarray  # (2 capacity,) int32: the one before, in a list of each node
     other: np.ndarray  # (2 capacity,) int32: the other node of the event
@@ -79,6 +80,9 @@ class BlockmodelWork(NamedTuple):
     weight: np.ndarray  # (capacity,) w_k of each of them
     cumulative: np.ndarray  # (n,) sums over the nodes
     rows: np.ndarray  # (6, K + 1) buffers
+
+
+NEW, STARTED, RUNNING = 0, 1, 2
 
 
 @n_parameters.register(Blockmodel)
@@ -96,10 +100,15 @@ def _(model):
     return (model.indptr.size + 1) * model.alpha.size + 1
 
 
+def event_room(n_nodes, n_links):
+    """Return how many events there may be; see `blockmodel_rates` for the reason."""
+    return n_links + 4 * n_nodes + 4096
+
+
 @init_work.register(Blockmodel)
 def _(model):
     n, k = model.indptr.size - 1, model.alpha.size
-    capacity = model.indices.size // 2 + 4 * n + 4096
+    capacity = event_room(n, model.indices.size // 2)
     return BlockmodelWork(
         pi=np.full((n, k), 1.0 / k, np.float32),
         log_sum=np.zeros(n),
@@ -108,7 +117,8 @@ def _(model):
         loss=np.zeros(k + 1),
         excess=np.zeros(k + 1),
         alpha=np.zeros(k),
-        started=np.zeros(1, np.int64),
+        stage=np.zeros(1, np.int64),
+        overflow=np.zeros(1, np.int64),
         head=np.full(n, -1, np.int32),
         following=np.zeros(2 * capacity, np.int32),
         other=np.zeros(2 * capacity, np.int32),

@@ -1,7 +1,9 @@
 """Links by their communities, and what other pairs have in common."""
 
+import math
+
 from skbayes_sg.kernels.generic import helper
-from skbayes_sg.kernels.models.blockmodel_chances import link_probability
+from skbayes_sg.kernels.models.blockmodel_chances import LEAST, link_probability
 
 
 @helper
@@ -39,6 +41,20 @@ def count_pairs(model, work, rng, hits, misses):
         misses[j] = max(everything[j], 0.0)
         misses[k] -= misses[j]
     misses[k] = max(misses[k], 0.0)
+
+
+@helper
+def set_start_rates(model, work, rng):
+    """Write rates that suit the memberships, without any events."""
+    k, hits, misses = work.alpha.size, work.rows[0], work.rows[1]
+    count_pairs(model, work, rng, hits, misses)
+    for j in range(k + 1):
+        prior = model.link_prior if j < k else model.background_prior
+        if j < k or model.learns_background:
+            a, b = hits[j] + prior[0], misses[j] + prior[1]
+            work.rate[j] = a / (a + b)
+            work.loss[j] = math.log((a + b) / b)
+            work.excess[j] = max(work.loss[j] - work.rate[j], LEAST)
 
 
 @helper

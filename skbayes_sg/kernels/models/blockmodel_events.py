@@ -49,8 +49,9 @@ def _try_pair(model, work, total, rng):
 @helper
 def _add_event(work, a, b):
     e = 2 * work.n_events[0]
-    # The room is never used up but by the first steps of a chain, if at all.
-    if e < work.other.size:
+    if e >= work.other.size:
+        work.overflow[0] += 1
+    else:
         work.other[e], work.following[e], work.head[a] = b, work.head[a], e
         e += 1
         work.other[e], work.following[e], work.head[b] = a, work.head[b], e

@@ -19,9 +19,9 @@ import math
 
 from skbayes_sg.kernels.capabilities.local_variables import draw_local
 from skbayes_sg.kernels.generic import helper
-from skbayes_sg.kernels.models.blockmodel import Blockmodel, set_rates
+from skbayes_sg.kernels.models.blockmodel import NEW, STARTED, Blockmodel, set_rates
 from skbayes_sg.kernels.models.blockmodel_chances import link_probability, mean_ratio
-from skbayes_sg.kernels.models.blockmodel_counts import count_node
+from skbayes_sg.kernels.models.blockmodel_counts import count_node, set_start_rates
 from skbayes_sg.kernels.models.blockmodel_start import start_memberships
 from skbayes_sg.kernels.numerics.positive import draw_log_gamma, draw_log_small_gamma
 
@@ -31,12 +31,25 @@ ITERATIONS = 6  # of Newton's method, which need not converge
 
 @draw_local.register(Blockmodel)
 def _(model, work, theta, idx, rng):
-    set_rates(model, work, theta)
-    if work.started[0] == 0:
-        start_memberships(model, work, rng)
-        work.started[0] = 1
+    if work.stage[0] != STARTED:
+        set_rates(model, work, theta)
+    if work.stage[0] == NEW:
+        _start(model, work, rng)
+        work.stage[0] = STARTED
     for a in idx:
         draw_node(model, work, a, rng)
+
+
+@helper
+def _start(model, work, rng):
+    """Write memberships to start from, and rates that suit them."""
+    n, k = work.pi.shape
+    start_memberships(model, work.pi, work.head, work.cumulative, rng)
+    work.total[:] = 0.0
+    for a in range(n):
+        for j in range(k):
+            work.total[j] += work.pi[a, j]
+    set_start_rates(model, work, rng)
 
 
 @helper

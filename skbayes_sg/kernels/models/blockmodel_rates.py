@@ -8,24 +8,47 @@ link, the law of beta_k is
 
 a Beta law but for the events. Rates are drawn one after another by slices of the log
 density of their logits, which looks at few events: those of pairs in community k.
+
+At the conditional mode of the rates, L_k = log(1 + s_k / W_k) <= s_k / W_k, and d_ab <=
+sum_k w_k L_k: there are no more events than links, apart from those of the priors and
+of chance. That is why their lists have room for the links and some more. A chain that
+runs out of it all the same stops with an error: its rates become NaN.
 """
 
 import math
+from typing import NamedTuple
 
 from skbayes_sg.kernels.generic import helper
-from skbayes_sg.kernels.models.blockmodel import Blockmodel, set_rates
+from skbayes_sg.kernels.models.blockmodel import (
+    RUNNING,
+    STARTED,
+    Blockmodel,
+    BlockmodelWork,
+    set_rates,
+)
 from skbayes_sg.kernels.models.blockmodel_chances import (
     LEAST,
     link_probability,
     softplus,
 )
-from skbayes_sg.kernels.models.blockmodel_counts import count_pairs
+from skbayes_sg.kernels.models.blockmodel_counts import count_pairs, set_start_rates
 from skbayes_sg.kernels.models.blockmodel_events import draw_events
-from skbayes_sg.kernels.models.blockmodel_prior import drawn_scale
+from skbayes_sg.kernels.models.blockmodel_prior import MembershipScale, drawn_scale
+from skbayes_sg.kernels.numerics.slices import draw_by_slices, log_density
 from skbayes_sg.kernels.protocol.model import needs_refresh, refresh
 
 NEGLIGIBLE = 1e-9  # share of a community in a pair, which d does not notice
 ALMOST_ONE = 1.0 - 1e-15
+
+
+class LogitRate(NamedTuple):
+    """The law of the logit of one rate, given all others."""
+
+    work: BlockmodelWork
+    j: int
+    n_listed: int  # events that notice the rate
+    a: float  # links, and a prior number of them
+    b: float  # the same of pairs without one
 
 
 @needs_refresh.register(Blockmodel)
@@ -37,12 +60,26 @@ def _(model, t):
 def _(model, target, position, rng):
     # Coordinates are the identity, so that the position is theta.
     work = target.work
-    set_rates(model, work, position)
     _sum_memberships(work)
+    if work.stage[0] == STARTED:
+        # Rates that do not suit the memberships would have too many events.
+        set_start_rates(model, work, rng)
+        for j in range(work.rate.size):
+            position[j] = math.log(work.rate[j] / (1.0 - work.rate[j]))
+        work.stage[0] = RUNNING
+    else:
+        set_rates(model, work, position)
     draw_events(model, work, rng)
     _draw_rates(model, work, position, rng)
     if model.learns_alpha:
-        position[-1] = drawn_scale(model, work, float(position[-1]), rng)
+        n, k = work.pi.shape
+        logs = 0.0
+        for a in range(n):
+            logs += work.log_sum[a]
+        law = MembershipScale(model.alpha[0], n, k, logs)
+        position[-1] = drawn_scale(law, float(position[-1]), rng)
+    if work.overflow[0] > 0:
+        position[:] = math.nan
 
 
 @helper
@@ -72,22 +109,12 @@ def _draw_rates(model, work, theta, rng):
 
 @helper
 def _drawn_rate(work, j, old, a, b, rng):
-    """Return the logit of a rate given all others, by slices (Neal, 2003)."""
-    n, width = _list_events(work, j), 4.0 / math.sqrt(a + 4.0)
-    level = _log_law(work, j, n, old, a, b) + math.log(1.0 - rng.random())
-    low = old - width * rng.random()
-    high = low + width
-    while _log_law(work, j, n, low, a, b) > level:
-        low -= width
-    while _log_law(work, j, n, high, a, b) > level:
-        high += width
-    new = low + (high - low) * rng.random()
-    while _log_law(work, j, n, new, a, b) < level:
-        low, high = (new, high) if new < old else (low, new)
-        new = low + (high - low) * rng.random()
+    """Return the logit of a rate given all others."""
+    law = LogitRate(work, j, _list_events(work, j), a, b)
+    new = draw_by_slices(law, old, 4.0 / math.sqrt(a + 4.0), rng)
     shift = 1.0 / (1.0 + math.exp(-new)) - work.rate[j]
     drop = softplus(new) - work.loss[j]
-    for i in range(n):
+    for i in range(law.n_listed):
         work.chance[work.listed[i]] += work.weight[i] * shift
         work.geometric[work.listed[i]] += work.weight[i] * drop
     work.rate[j] += shift
@@ -113,14 +140,14 @@ def _list_events(work, j):
     return n
 
 
-@helper
-def _log_law(work, j, n, logit, a, b):
-    """Return the log density of the logit of rate j, of which n events are listed."""
-    shift = 1.0 / (1.0 + math.exp(-logit)) - work.rate[j]
-    drop, value = softplus(logit) - work.loss[j], 0.0
-    for i in range(n):
+@log_density.register(LogitRate)
+def _(law, x):
+    work, j = law.work, law.j
+    shift = 1.0 / (1.0 + math.exp(-x)) - work.rate[j]
+    drop, value = softplus(x) - work.loss[j], 0.0
+    for i in range(law.n_listed):
         e, w = work.listed[i], work.weight[i]
         p = min(work.chance[e] + w * shift, ALMOST_ONE)
         d = math.log1p(-p) + work.geometric[e] + w * drop
         value += math.log(max(d, LEAST))
-    return value - b * logit - (a + b) * softplus(-logit)
+    return value - law.b * x - (law.a + law.b) * softplus(-x)

@@ -14,11 +14,13 @@ OWN = 0.9  # membership of the neighbors, shared by their communities
 
 
 @helper
-def start_memberships(model, work, rng):
-    """Write memberships of all nodes to `work`."""
-    n, k = work.pi.shape
-    taken, links = work.head, work.cumulative
-    work.pi[:] = 0.0
+def start_memberships(model, pi, taken, links, rng):
+    """Write memberships of all nodes to `pi`, (n, K).
+
+    `taken` and `links` are buffers, (n,): the first is all -1, also afterwards.
+    """
+    n, k = pi.shape
+    pi[:] = 0.0
     links[:] = 0.0
     for j in range(k):
         best, most = -1, 0.0
@@ -30,11 +32,10 @@ def start_memberships(model, work, rng):
                 best, most = a, found
             _clear(model, links, a)
         if best >= 0:
-            _take(model, work, best, j)
+            _take(model, pi[:, j], taken, links, best)
     taken[:] = -1
-    work.total[:] = 0.0
     for a in range(n):
-        _share(work, a)
+        _share(pi[a])
 
 
 @helper
@@ -61,29 +62,27 @@ def _clear(model, links, a):
 
 
 @helper
-def _take(model, work, a, j):
-    """Let `a` and its neighbors belong to community j, but for those hardly linked."""
-    taken, links = work.head, work.cumulative
+def _take(model, own, taken, links, a):
+    """Let `a` and its neighbors have memberships, but for those hardly linked."""
     total, count = _count_inside(model, taken, links, a), 0.0
     for i in range(model.indptr[a], model.indptr[a + 1]):
         count += links[model.indices[i]] > 0.0
     for i in range(model.indptr[a], model.indptr[a + 1]):
         b = model.indices[i]
         if links[b] >= 0.5 * total / count:
-            taken[b] = j
-            work.pi[b, j] = 1.0
-    taken[a] = j
-    work.pi[a, j] = 1.0
+            taken[b] = 1
+            own[b] = 1.0
+    taken[a] = 1
+    own[a] = 1.0
     _clear(model, links, a)
 
 
 @helper
-def _share(work, a):
+def _share(row):
     """Let the memberships of a node sum to one, none of them zero."""
-    k, found = work.total.size, 0.0
+    k, found = row.size, 0.0
     for j in range(k):
-        found += work.pi[a, j]
+        found += row[j]
     for j in range(k):
-        own = OWN * work.pi[a, j] / found if found > 0.0 else OWN / k
-        work.pi[a, j] = own + (1.0 - OWN) / k
-        work.total[j] += work.pi[a, j]
+        own = OWN * row[j] / found if found > 0.0 else OWN / k
+        row[j] = own + (1.0 - OWN) / k

@@ -36,7 +36,7 @@ from skbayes_sg.kernels.capabilities.theta_blocks import (
 )
 from skbayes_sg.kernels.data.minibatch import fill_rows, row_buffer
 from skbayes_sg.kernels.data.rows import CSRRows
-from skbayes_sg.kernels.generic import entry_point, helper
+from skbayes_sg.kernels.generic import entry_point, helper, kernel_op
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
     add_prior_gradient,
@@ -71,6 +71,7 @@ class RatingNoise(NamedTuple):
     learns: bool
     dof: float  # s_i, t_j ~ Gamma(dof / 2, dof / 2); 0: all are 1
     own: np.ndarray  # (n_users + n_items,) s and t, where they start
+    unobserved: float = 0.0  # weight of a pair without a rating
 
 
 class MatrixFactorization(NamedTuple):
@@ -316,9 +317,14 @@ def residuals(model, work, x, block):
     return residual, alpha
 
 
-@helper
+@kernel_op
 def scores(model, work, x, block):
     """Return the weighted d log f_k / d mean_k of a block of ratings."""
+    raise NotImplementedError
+
+
+@scores.register(MatrixFactorization)
+def _(model, work, x, block):
     residual, alpha = residuals(model, work, x, block)
     weights = model.weights
     for b in range(block.size):
@@ -421,10 +427,10 @@ def largest_curvature(model, work, theta, unit, guess, n_iter):
     """Return the largest eigenvalue of the Hessian of -log p in `unit`, by iteration.
 
     The Gauss-Newton Hessian of the rows; other parameters, which touch every row, are
-    left out.
+    left out. `guess`, where the iteration starts, becomes the eigenvector.
     """
     n, q = model.n_users + model.n_items, width(model)
-    v = guess[: n * q].copy()
+    v = guess[: n * q]
     direction, out = np.zeros_like(theta), np.empty_like(theta)
     for _ in range(n_iter):
         size = math.sqrt(np.sum(v * v))
@@ -438,9 +444,14 @@ def largest_curvature(model, work, theta, unit, guess, n_iter):
     return math.sqrt(np.sum(v * v))
 
 
-@helper
+@kernel_op
 def apply_curvature(model, work, theta, direction, out):
     """Add the Gauss-Newton Hessian of the log-likelihood times `direction` to `out`."""
+    raise NotImplementedError
+
+
+@apply_curvature.register(MatrixFactorization)
+def _(model, work, theta, direction, out):
     pairs, weights, d, q = model.pairs, model.weights, model.n_factors, width(model)
     x, v, g = as_matrix(theta, q), as_matrix(direction, q), as_matrix(out, q)
     common, own = work.noise[0], work.noise[1:]

@@ -29,10 +29,15 @@ from skbayes_sg.kernels.protocol.target import locate
 
 @refresh.register(MatrixFactorization)
 def _(model, target, position, rng):
-    work = target.work
-    work.count[0] += 1
+    target.work.count[0] += 1
     x = as_matrix(locate(target, position), width(model))
-    beta = target.inverse_temperature
+    draw_row_priors(model, target.work, x, target.inverse_temperature, rng)
+    draw_links_and_noise(model, target.work, x, target.inverse_temperature, rng)
+
+
+@helper
+def draw_row_priors(model, work, x, beta, rng):
+    """Draw m and lambda of users and of items."""
     n, end, p = model.n_users, model.n_users + model.n_items, model.n_user_features
     for side in range(2):
         first, last = (0, n) if side == 0 else (n, end)
@@ -42,15 +47,12 @@ def _(model, target, position, rng):
             take_moments(x[first:last], mean, links, work.kappa[side], moments)
             count = last - first + links.shape[0]
             _draw_prior(model.prior, moments, count, hyper, mean, beta, rng)
-    draw_links_and_noise(model, work, x, beta, rng)
 
 
 @helper
 def draw_links_and_noise(model, work, x, beta, rng):
     """Draw all that does not depend on the prior of m and lambda."""
-    n, p = model.n_users, model.n_user_features
-    if work.links.size > 0:
-        _draw_links(model.features, n, p, work, x, beta, rng)
+    draw_links(model, work, x, beta, rng)
     if model.noise.learns or model.noise.dof > 0.0:
         _draw_noise(model, work, x, beta, rng)
 
@@ -77,8 +79,12 @@ def _draw_prior(prior, moments, count, hyper, mean, beta, rng):
 
 
 @helper
-def _draw_links(features, n_users, n_user_features, work, x, beta, rng):
+def draw_links(model, work, x, beta, rng):
     """Draw B feature by feature, then kappa."""
+    if work.links.size == 0:
+        return
+    features, n_users = model.features, model.n_users
+    n_user_features = model.n_user_features
     data, indices, indptr = features.data, features.indices, features.indptr
     hyper, mean, links, kappa = work.hyper, work.mean, work.links, work.kappa
     p, q = links.shape
@@ -89,20 +95,26 @@ def _draw_links(features, n_users, n_user_features, work, x, beta, rng):
         for k in range(indptr[g], indptr[g + 1]):
             for f in range(q):
                 mean[indices[k], f] += data[k] * links[g, f]
+    total = work.moments[0]
     for g in range(p):
         side = 0 if g < n_user_features else 1
         size = 0.0
+        total[:] = 0.0
         for k in range(indptr[g], indptr[g + 1]):
-            size += data[k] * data[k]
+            z, row, center = data[k], x[indices[k]], mean[indices[k]]
+            size += z * z
+            for f in range(q):
+                total[f] += z * (row[f] - center[f])
         for f in range(q):
-            total = size * links[g, f]
-            for k in range(indptr[g], indptr[g + 1]):
-                total += data[k] * (x[indices[k], f] - mean[indices[k], f])
+            center = (total[f] + size * links[g, f]) / (size + kappa[side])
             sd = 1.0 / math.sqrt(beta * hyper[side, 1, f] * (size + kappa[side]))
-            new = total / (size + kappa[side]) + sd * rng.standard_normal()
-            for k in range(indptr[g], indptr[g + 1]):
-                mean[indices[k], f] += data[k] * (new - links[g, f])
+            new = center + sd * rng.standard_normal()
+            total[f] = new - links[g, f]
             links[g, f] = new
+        for k in range(indptr[g], indptr[g + 1]):
+            z, center = data[k], mean[indices[k]]
+            for f in range(q):
+                center[f] += z * total[f]
     for side in range(2):
         first, last = (0, n_user_features) if side == 0 else (n_user_features, p)
         squares = 0.0

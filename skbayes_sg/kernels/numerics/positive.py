@@ -69,6 +69,23 @@ def draw_poisson(mean, rng):
 
 
 @helper
+def draw_positive_poisson(mean, rng):
+    """Return a draw of Poisson(mean) given that it is not zero, as a float."""
+    if mean > 10.0:
+        value = draw_poisson(mean, rng)
+        while value == 0.0:
+            value = draw_poisson(mean, rng)
+        return value
+    # Inversion, of probabilities times exp(mean).
+    u, value, weight = rng.random() * math.expm1(mean), 1.0, mean
+    while u > weight and value < 100.0:
+        u -= weight
+        value += 1.0
+        weight *= mean / value
+    return value
+
+
+@helper
 def cir_step(theta, shape, rate, h, rng):
     """Return the state after time h of a process that starts at `theta`.
 

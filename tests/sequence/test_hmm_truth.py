@@ -1,0 +1,84 @@
+"""Posteriors of hidden Markov models against exact gradients; ranks of the truth."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from skbayes_sg import SGMCMCGaussianHMM
+from skbayes_sg.inference.exploration.pilot import hamiltonian_chain
+from skbayes_sg.inference.sequences import exact_log_posterior, exact_mode
+from skbayes_sg.kernels.protocol.model import init_work, record
+
+N_SERIES, N_DRAWS = 200, 19
+
+
+def exact_draws(model, start, n, seed):
+    """Return constrained parameters by HMC with exact gradients of all points."""
+    mode, factor = exact_mode(model, start)
+    g, work = np.empty(mode.size), init_work(model)
+
+    def density(z):
+        value = exact_log_posterior(model, mode + factor @ z, g)
+        return value, factor.T @ g
+
+    rng = np.random.default_rng(seed)
+    z, _, step = hamiltonian_chain(density, mode.size, n // 10, rng, 0.5)
+    z, _, _ = hamiltonian_chain(density, mode.size, n, rng, step)
+    out = np.zeros((n, work.x.size))
+    for theta, x in zip(mode + z @ factor.T, out, strict=True):
+        record(model, work, theta, x)
+    return out
+
+
+@pytest.mark.long
+def test_posterior_is_that_of_exact_gradients():
+    rng = np.random.default_rng(0)
+    states = np.cumsum(rng.random(10_000) > 0.95) % 2
+    X = rng.normal(2.0 * states, 1.0)[:, None]
+    model = SGMCMCGaussianHMM(2, n_draws=2000, random_state=0).fit(X)
+    exact = exact_draws(model._model, model.mode_, 6000, 1)
+    drawn = model.samples_.reshape(-1, exact.shape[1])
+    mean, sd = exact.mean(axis=0), exact.std(axis=0)
+    # Monte Carlo errors of both, 0.02 sd and 2 % of an sd, are part of the bounds.
+    assert np.all(abs(drawn.mean(axis=0) - mean) < 0.1 * sd)
+    np.testing.assert_allclose(drawn.std(axis=0), sd, rtol=0.05)
+
+
+@pytest.mark.long
+def test_ranks_of_the_truth_are_uniform():
+    """200 series of 300 points; states have the order of their means."""
+    rng, ranks = np.random.default_rng(0), np.zeros((4, N_DRAWS + 1))
+    prior = np.array([[8.0, 2.0], [2.0, 8.0]])
+    for seed in range(N_SERIES):
+        moves = np.array([rng.dirichlet(row) for row in prior])
+        means = np.sort(rng.normal(0.0, 10.0, 2))
+        variances = 2.0 / rng.gamma(3.0, size=2)
+        states = np.zeros(300, np.int64)
+        states[0] = rng.random() < rng.random()
+        for t in range(1, 300):
+            states[t] = rng.random() < moves[states[t - 1], 1]
+        X = rng.normal(means[states], np.sqrt(variances[states]))[:, None]
+        model = SGMCMCGaussianHMM(
+            2,
+            transmat_prior=prior,
+            means_prior=0.0,
+            means_weight=0.01,
+            covars_weight=3.0,
+            covars_prior=2.0,
+            n_chains=1,
+            n_draws=N_DRAWS,
+            n_init=6,
+            random_state=seed,
+        ).fit(X)
+        drawn = model.samples_[0]
+        order = np.argsort(drawn[:, 6:8], axis=1)
+        stays = np.take_along_axis(drawn[:, [2, 5]], order, axis=1)
+        levels = np.take_along_axis(drawn[:, 6:8], order, axis=1)
+        spreads = np.take_along_axis(drawn[:, 8:10], order, axis=1)
+        truth = moves[0, 0], moves[1, 1], means[0], variances[1]
+        found = stays[:, 0], stays[:, 1], levels[:, 0], spreads[:, 1]
+        for j, (value, draws) in enumerate(zip(truth, found, strict=True)):
+            ranks[j, np.sum(draws < value)] += 1
+    expected = N_SERIES / (N_DRAWS + 1)
+    values = ((ranks - expected) ** 2 / expected).sum(axis=1)
+    assert values.max() < chi2.ppf(1 - 0.001 / 4, N_DRAWS)
