@@ -4,21 +4,26 @@ PYTHON ?= python3
 BIN = .venv/bin
 ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 --dist loadfile
-PYTEST_AUTODIFF = $(ONE_THREAD) .venv-autodiff/bin/python -m pytest -q \
-	tests/custom skbayes_sg/custom doc/own_models.rst
+# Models of the user's own are tested with PyTensor, which holds numba back and so has an
+# environment of its own; PyTensor 3 needs Python 3.12, and a second one where it is found.
+NEWER := $(shell for p in python3.13 python3.12; do \
+	$$p -c "" 2>/dev/null && echo $$p && break; done)
+PYTEST_CUSTOM = bin/python -m pytest -q -n 2 --dist loadfile tests/custom
+WITH_PAGES = skbayes_sg/custom doc/own_models.rst -m "long or not long"
 
 .PHONY: demo test test-autodiff test-long lint doc bench bench-quick clean
 
 demo: .venv/.plot,progress,arviz
 	$(BIN)/python examples/demo.py
 
-test: .venv/.dev
+test: .venv/.dev .venv-autodiff/.installed
 	$(PYTEST)
+	$(ONE_THREAD) .venv-autodiff/$(PYTEST_CUSTOM)
 
-# PyTensor needs an older numba than the rest: models of the user's own are tested in an
-# environment of their own.
-test-autodiff: .venv-autodiff/.installed
-	$(PYTEST_AUTODIFF) -m "long or not long"
+test-autodiff: .venv-autodiff/.installed $(if $(NEWER),.venv-autodiff-newer/.installed)
+	$(ONE_THREAD) .venv-autodiff/$(PYTEST_CUSTOM) $(WITH_PAGES)
+	$(if $(NEWER),$(ONE_THREAD) .venv-autodiff-newer/$(PYTEST_CUSTOM) $(WITH_PAGES),\
+		@echo "no Python 3.12 or newer: PyTensor 3 was not tested")
 
 test-long: .venv/.dev test-autodiff
 	$(PYTEST) -m long
@@ -49,11 +54,11 @@ clean:
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[$*]'
 	@touch $@
 
-.venv-autodiff/.installed: pyproject.toml
-	@.venv-autodiff/bin/python -m pip --version >/dev/null 2>&1 || \
-		$(PYTHON) -m venv .venv-autodiff
-	@.venv-autodiff/bin/python -m pip install -q --disable-pip-version-check \
-		-e '.[autodiff,pymc,arviz,progress]' 'pytest>=8.2' pandas
+.venv-autodiff-newer/.installed: PYTHON = $(NEWER)
+.venv-autodiff/.installed .venv-autodiff-newer/.installed: pyproject.toml
+	@$(@D)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install -q --disable-pip-version-check --no-compile \
+		-e '.[autodiff,pymc,arviz,progress]' 'pytest>=8.2' pytest-xdist pandas
 	@touch $@
 
 .venv-bench/.installed: pyproject.toml benchmarks/requirements.txt

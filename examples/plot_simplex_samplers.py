@@ -97,7 +97,9 @@ def setup(name, counts):
         return model, np.log(x[:-1] / x[-1])
     if name == "projected Langevin":
         return DirichletMultinomial(y, shape), x
-    return ExpandedDirichlet(y, shape), counts + SHAPE
+    # The sum of theta has the law of its prior or, for SCIR, of its posterior.
+    total = K * SHAPE if name in ("SG-RLD, as published", "frozen CIR") else N_ROWS
+    return ExpandedDirichlet(y, shape), total * x
 
 
 def run(name, counts, batch_size, step_size, n_draws=N_DRAWS, thin=10):
@@ -134,7 +136,7 @@ def automatic(name, counts, batch_size):
         if name.startswith("SG-RLD"):
             sampler = FrozenCountsCIR()
         model, theta = setup(name, counts)
-        options = {"tolerance": 0.3, "random_state": 0}
+        options = {"tolerance": 0.3, "n_steps": 10 * N_DRAWS, "random_state": 0}
         return counts_step(model, sampler, gradient, theta, **options)
     x = b / b.sum()
     variance = N_ROWS**2 * share * (1 - share) * (1 / batch_size - 1 / N_ROWS)
@@ -179,9 +181,10 @@ plt.show()
 # With dense counts everything works, more or less, given the right step. With sparse
 # counts only exact transitions come near the posterior: SCIR, constant mass, and the
 # frozen steps, which follow the drift of SG-RLD without its absolute values. All three
-# have the law of independent draws when they see all rows. With few of them, frozen
-# steps are the worst of the three, and their automatic step is too large: their rate,
-# 1 + N / S, grows without bounds where the sum S of the parameters wanders near zero.
+# have the law of independent draws when they see all rows. Frozen steps have the rate
+# 1 + N / S, where the sum S of the parameters wanders as its prior says. A chain must
+# start at such a sum: from S = N, the rate is 2 where 1000 is typical, and a chain of
+# this length does not move.
 #
 # Where each breaks
 # -----------------

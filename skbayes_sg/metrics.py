@@ -22,6 +22,8 @@ from skbayes_sg.inference.stein import (
 )
 from skbayes_sg.inference.stein_features import feature_pairs, stratified_error
 from skbayes_sg.inference.topics import TopicDraws, completion_log_probability
+from skbayes_sg.utils._design import with_valid_indices
+from skbayes_sg.utils._validation import check_n_jobs
 
 __all__ = [
     "completion_perplexity",
@@ -29,6 +31,8 @@ __all__ = [
     "ksd_floor",
     "stein_thinning",
 ]
+
+MAX_TOKENS = 2**31 - 1  # of all documents
 
 
 def kernel_stein_discrepancy(
@@ -384,7 +388,8 @@ def completion_perplexity(
     >>> print(round(completion_perplexity(X, topics, 0.01), 1))
     2.0
     """
-    X = sp.csr_array(check_array(X, accept_sparse="csr", input_name="X"))
+    X = check_array(with_valid_indices(X), accept_sparse="csr", input_name="X")
+    X = sp.csr_array(X)
     phi = check_array(topics, allow_nd=True, dtype=np.float64, input_name="topics")
     phi = phi.reshape(-1, *phi.shape[-2:])
     if phi.shape[2] != X.shape[1]:
@@ -393,12 +398,33 @@ def completion_perplexity(
         )
     if phi.min() <= 0 or X.data.min(initial=0) < 0:
         raise ValueError("topics must be positive, and X must not be negative.")
-    alpha = np.broadcast_to(np.asarray(doc_topic_prior, np.float64), phi.shape[:2])
+    total = X.sum(dtype=np.float64)
+    if total > MAX_TOKENS or not (X.data == np.rint(X.data)).all():
+        raise ValueError(
+            f"X holds {total:.6g} tokens; counts must be whole numbers, of at most "
+            f"{MAX_TOKENS} tokens in all."
+        )
+    alpha = _check_doc_topic_prior(doc_topic_prior, *phi.shape[:2])
     draws = TopicDraws(phi[None], alpha[None])
-    value, n = completion_log_probability(X, draws, random_state, n_jobs)
+    check_scalar(random_state, "random_state", Integral, min_val=0)
+    value, n = completion_log_probability(X, draws, random_state, check_n_jobs(n_jobs))
     if n == 0:
         raise ValueError("X has no document with at least two tokens.")
     return math.exp(-value / n)
+
+
+def _check_doc_topic_prior(prior, n_draws, n_topics):
+    """Return a prior for each draw and topic, (n_draws, n_topics)."""
+    try:
+        alpha = np.broadcast_to(np.asarray(prior, np.float64), (n_draws, n_topics))
+    except (TypeError, ValueError):
+        alpha = np.array(np.nan)
+    if not (np.isfinite(alpha) & (alpha > 0)).all():
+        raise ValueError(
+            f"doc_topic_prior={prior!r} must be a positive number, or one for each of "
+            f"the {n_topics} topics."
+        )
+    return alpha
 
 
 def _check_kernel(c, beta):

@@ -158,17 +158,25 @@ class DiagnosticsMixin:
         (2,)
         """
         check_is_fitted(self)
+        check_probability(prob)
+        names, columns = self._choose_parameters(parameters)
+        table = self._summary_table(names, self._draws[..., columns], prob)
+        ess, rhat = table["ess"].to_numpy(), table["rhat"].to_numpy()
+        self._warn_of_convergence(names, ess, rhat)
+        return table
+
+    def _summary_table(self, names, draws, prob):
+        """Return the table of `summary` for draws of anything, (C, n, len(names))."""
         with extra("arviz", "summary()"):
             import pandas as pd
             from arviz_stats.base import array_stats
-        check_probability(prob)
-        names, columns = self._choose_parameters(parameters)
-        draws = self._draws[..., columns].astype(np.float64)
+        draws = draws.astype(np.float64)
         weights = np.asarray(self.draw_weights_)
         mean = np.einsum("d,cdj->j", weights, draws) / len(draws)
         variance = np.einsum("d,cdj->j", weights, (draws - mean) ** 2) / len(draws)
-        every = self._representative_draws(draws.shape[0] * draws.shape[1])[:, columns]
-        interval = array_stats.hdi(every.astype(np.float64), prob, axis=0)
+        every = draws.reshape(-1, draws.shape[-1])
+        every = every[self._representative_indices(len(every))]
+        interval = array_stats.hdi(every, prob, axis=0)
         # Unequal weights reduce the effective sample size by this factor (Kish, 1965).
         spread = weights.size * np.sum(weights**2)
         axes = {"chain_axis": 0, "draw_axis": 1}
@@ -177,7 +185,7 @@ class DiagnosticsMixin:
             rhat = array_stats.rhat(draws, **axes)
             mcse = array_stats.mcse(draws, **axes) * np.sqrt(spread)
         tail = 50 * (1 - prob)
-        table = pd.DataFrame(
+        return pd.DataFrame(
             {
                 "mean": mean,
                 "sd": np.sqrt(variance),
@@ -189,8 +197,6 @@ class DiagnosticsMixin:
             },
             index=pd.Index(names, name="parameter"),
         )
-        self._warn_of_convergence(names, ess, rhat)
-        return table
 
     def _warn_of_convergence(self, names, ess, rhat):
         """Warn of parameters in a summary; estimators with thousands override this."""
@@ -256,11 +262,14 @@ class DiagnosticsMixin:
 
         These are all draws in order if `count` is large enough and all weights equal.
         """
-        draws, weights = self._flat_draws(), self._flat_weights()
-        count = min(count, len(draws))
+        return self._flat_draws()[self._representative_indices(count)]
+
+    def _representative_indices(self, count):
+        weights = self._flat_weights()
+        count = min(count, len(weights))
         # The small offset prevents rounding errors from breaking ties at random.
         levels = (np.arange(count) + 0.5 + 1e-6) / count
-        return draws[np.searchsorted(np.cumsum(weights), levels)]
+        return np.searchsorted(np.cumsum(weights), levels)
 
     def _score_gradient(self, batch_size):
         """Return the gradient estimator for `batch_size` rows, None for all rows."""
@@ -456,7 +465,8 @@ def warn_of_mixing(mixing, n_chains):
     """Warn that `fit` has ended with draws that should not be used."""
     signs = []
     if mixing.r_hat is not None:
-        signs.append(f"the {n_chains} chains disagree (R-hat {mixing.r_hat:.2f})")
+        what = f"R-hat of {mixing.quantity}" if mixing.quantity else "R-hat"
+        signs.append(f"the {n_chains} chains disagree ({what} {mixing.r_hat:.2f})")
     if mixing.ess is not None:
         signs.append(f"there are {mixing.ess:.0f} effective draws of some parameter")
     warn_user(

@@ -172,7 +172,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         check_integer("n_chains", self.n_chains, at_least=1)
         check_option("preconditioner", self.preconditioner, PRECONDITIONERS)
         check_option("schedule", self.schedule, SCHEDULES)
-        check_number("temperature", self.temperature, above=0)
+        self._check_temperature()
         check_bool("noise_correction", self.noise_correction)
         check_bool("warm_start", self.warm_start)
         check_option("keep", self.keep, KEPT)
@@ -187,6 +187,9 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
             check_component("gradient", self.gradient, GRADIENTS)
         sampler = self._default_sampler if self.sampler is None else self.sampler
         return check_component("sampler", sampler, SAMPLERS, self._sampler_kinds)
+
+    def _check_temperature(self):
+        check_number("temperature", self.temperature, above=0)
 
     @property
     def _settings(self):

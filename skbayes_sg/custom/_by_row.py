@@ -96,15 +96,28 @@ def _rebuilt(node, inputs, columns):
 
     op, kind = node.op, type(node.op).__name__
     if isinstance(op, OpFromGraph):  # shapes inside are those of all rows
-        inner = dict(zip(op.inner_inputs, inputs, strict=True))
-        return by_row(op.inner_outputs, inner, columns)
+        graph = op.fgraph
+        if hasattr(graph, "unfreeze"):  # from PyTensor 3 on
+            graph = graph.unfreeze()
+        inner = dict(zip(graph.inputs, inputs, strict=True))
+        return by_row(graph.outputs, inner, columns)
     if kind == "SpecifyShape":
         return inputs[:1]
+    if kind == "AdvancedSubtensor":
+        inputs = [inputs[0], *(_index(x, columns) for x in inputs[1:])]
     if kind in SHAPED:
         first = 0 if kind == "MakeVector" else 1
         lengths = [_length(x, columns) for x in inputs[first:]]
         inputs = [*inputs[:first], *lengths]
     return op.make_node(*inputs).outputs
+
+
+def _index(x, columns):
+    """Return an index; a mask of n rows among more, of values that are not missing."""
+    value = getattr(x, "data", None)
+    if np.ndim(value) == 1 and value.dtype == bool and value.sum() == columns.n:
+        return columns.symbol(np.flatnonzero(value))
+    return x
 
 
 def _length(x, columns):

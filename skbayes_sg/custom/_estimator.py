@@ -12,7 +12,6 @@ from skbayes_sg.custom._columns import check_columns
 from skbayes_sg.custom._graphs import python_function
 from skbayes_sg.custom._model import BaseModel, unpack
 from skbayes_sg.custom._predictions import PredictionsMixin
-from skbayes_sg.utils._extras import extra
 from skbayes_sg.utils._typing import MatrixLike
 from skbayes_sg.utils._validation import all_or_nothing
 
@@ -220,16 +219,15 @@ class SGMCMCModel(PredictionsMixin, BaseSGMCMC):
         Returns
         -------
         data : xarray.DataTree
+            An ``arviz.InferenceData`` for models of PyMC 5, which takes nothing newer.
             The group ``posterior`` has a variable for each parameter, with the dims and
             coords of the model; ``weight`` of the group ``sample_stats`` the weights of
             the draws in averages, all equal unless the step size varied.
         """
         check_is_fitted(self)
-        with extra("arviz", "to_arviz()"):
-            from arviz_base import from_dict
         weight = np.broadcast_to(self.draw_weights_, self._recorded.shape[:2])
         named = {n: p.dims for n, p in self._parameters.items() if p.dims is not None}
-        return from_dict(
+        return self.model.arviz_of(
             {"posterior": self.samples_, "sample_stats": {"weight": weight}},
             coords={name: list(labels) for name, labels in self.model.coords.items()},
             dims={name: list(dims) for name, dims in named.items()},

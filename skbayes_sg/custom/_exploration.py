@@ -3,6 +3,8 @@
 import numpy as np
 
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
+from skbayes_sg.inference.exploration import explore
+from skbayes_sg.inference.monitoring import monitored
 from skbayes_sg.inference.optimize import adam, find_mode, lbfgs
 from skbayes_sg.kernels.capabilities.strata import leverages
 from skbayes_sg.kernels.generic import entry_point, for_kernels
@@ -14,6 +16,22 @@ from skbayes_sg.kernels.protocol.model import add_gradient, init_work, n_rows
 MAX_REFINED = 256  # parameters up to which the Hessians of Newton's steps cost little
 N_DRAWS = 16
 FIRST_LOG_SD = -2.0
+MAX_MONITORED = 400  # free parameters on which chains are compared
+
+
+@explore.register(Autodiff)
+def _(model, request):
+    """Explore as for one mode; nothing is known of the model, so draws are verified."""
+    found = explore.dispatch(object)(model, request)
+    region = request.memory["survey"][0]
+    return found._replace(factor=region.factor if region.factor.ndim == 2 else None)
+
+
+@monitored.register(Autodiff)
+def _(model, draws):
+    """Return free parameters: the first, the last and evenly spread ones."""
+    places = np.linspace(model.m, draws.shape[-1] - 1, min(model.d, MAX_MONITORED))
+    return draws[..., np.unique(places.astype(int))].astype(np.float64)
 
 
 @find_mode.register(Autodiff)
@@ -72,16 +90,22 @@ def _(model, mode):
 
 @entry_point
 def _write_sizes(model, work, theta, factor, out):
-    """Write the squared length of each row's gradient in posterior sds."""
-    g, idx = np.empty(theta.size), np.empty(1, np.int32)
+    """Write the squared length of each row's gradient in posterior sds.
+
+    The factor is upper triangular, and rows depend on few of many parameters.
+    """
+    g, v = np.empty(theta.size), np.empty(theta.size)
+    idx = np.empty(1, np.int32)
     for i in range(out.size):
         g[:] = 0.0
+        v[:] = 0.0
         idx[0] = i
         add_gradient(model, work, theta, idx, 1.0, g)
+        for j in range(theta.size):
+            if g[j] != 0.0:
+                for k in range(j, theta.size):
+                    v[k] += factor[j, k] * g[j]
         total = 0.0
         for k in range(theta.size):
-            part = 0.0
-            for j in range(theta.size):
-                part += factor[j, k] * g[j]
-            total += part * part
+            total += v[k] * v[k]
         out[i] = total

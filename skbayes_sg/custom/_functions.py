@@ -35,7 +35,7 @@ def address(model, kind):
     return None if code is None else _pytensor.address_of(code)
 
 
-def _of_rows(program, n_vectors, outputs_of, allow_python=False):
+def _of_rows(program, n_vectors, outputs_of, allow_python=False, is_hessian=False):
     import pytensor.tensor as pt
 
     weights, center = pt.dvector("weights"), program.theta.type("center")
@@ -44,7 +44,9 @@ def _of_rows(program, n_vectors, outputs_of, allow_python=False):
     outputs = outputs_of(total, program.theta, center)
     inputs = [*vectors, weights, *program.columns.values()]
     code = _pytensor.jitted(inputs, outputs, allow_python)
-    source = _sources.rows_source(program.layout, n_vectors, len(outputs) == 2)
+    source = _sources.rows_source(
+        program.layout, n_vectors, len(outputs) == 2, is_hessian
+    )
     return _pytensor.compiled(source, _pytensor.OF_ROWS, *code)
 
 
@@ -75,13 +77,12 @@ def _beyond_linear(total, theta, center):
     return [g - linear[0] - product]
 
 
-def _hessian(total, theta, center):
-    """Return -H, row by row."""
-    import pytensor.tensor as pt
-    from pytensor.graph.replace import vectorize_graph
+def _product(total, theta, center):
+    """Return H c, the product of the Hessian at theta with another vector."""
+    from pytensor.graph.replace import clone_replace
 
     _, away, product = _with_product(total, theta)
-    return [-vectorize_graph(product, {away: pt.eye(theta.type.shape[0])})]
+    return clone_replace([product], {away: center})
 
 
 def _prior(program):
@@ -103,7 +104,7 @@ _KINDS = {
         program, 1, _value_and_gradient, True
     ),
     "beyond linear": lambda program: _of_rows(program, 2, _beyond_linear),
-    "hessian": lambda program: _of_rows(program, 1, _hessian),
+    "hessian": lambda program: _of_rows(program, 2, _product, is_hessian=True),
     "prior": _prior,
     "record": _record,
 }

@@ -15,9 +15,13 @@ def stabilized(*graphs):
     The gradient of log1p(-sigmoid(x)), say, is 0/0 for large x unless the graph has
     been rewritten before, not after, it is differentiated.
     """
+    from pytensor.graph.fg import FunctionGraph
     from pytensor.graph.rewriting.utils import rewrite_graph
+    from pytensor.tensor.rewriting.shape import ShapeFeature
 
-    return rewrite_graph(list(graphs), include=REWRITES)
+    # Some of these rewrites ask for the shapes that the feature knows.
+    whole = FunctionGraph(outputs=list(graphs), clone=False, features=[ShapeFeature()])
+    return rewrite_graph(whole, include=REWRITES).outputs
 
 
 def python_function(inputs, outputs):
@@ -73,6 +77,11 @@ def build_program(spaces, columns, log_likelihood, log_prior):
         jacobian, first = jacobian + part, first + space.n_free
     rows = log_likelihood(parameters | columns)
     check_rank(rows)
+    if rows.dtype == "float32":
+        raise TypeError(
+            "log_likelihood returns float32, which cannot tell sums over many rows "
+            "apart; leave out casts to float32: columns and parameters are float64"
+        )
     prior = log_prior(parameters)
     if prior.ndim != 0:
         raise ValueError(
@@ -85,6 +94,15 @@ def build_program(spaces, columns, log_likelihood, log_prior):
     m = 0 if is_free else sum(np.prod(s.shape, dtype=int) for s in spaces.values())
     recorded = None if is_free else pt.concatenate(flat)
     return Program(theta, columns, rows, prior, recorded, d, int(m))
+
+
+def out_of_range(name, error):
+    """Return the error of an index that is out of range."""
+    reason = str(error).split("\n")[0]
+    return ValueError(
+        f"{name} takes an index that is out of range: {reason}. Indices of groups go "
+        "from 0 to the size of the parameter minus 1"
+    )
 
 
 def check_rank(rows):
@@ -115,10 +133,7 @@ def check_program(program, columns):
         whole, prior = function(theta, *arrays)
         part, _ = function(theta, *(each[some] for each in arrays))
     except IndexError as error:
-        raise ValueError(
-            f"log_likelihood takes an index that is out of range: {error}. Indices of "
-            "groups go from 0 to the size of the parameter minus 1"
-        ) from error
+        raise out_of_range("log_likelihood", error) from error
     if whole.shape != (n,):
         raise ValueError(
             f"log_likelihood returns shape {whole.shape} for {n} rows; it must return "

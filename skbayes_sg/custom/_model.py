@@ -17,6 +17,7 @@ from skbayes_sg.custom._graphs import (
 from skbayes_sg.custom._programs import model_of
 from skbayes_sg.custom._pytensor import import_pytensor
 from skbayes_sg.custom._spaces import Real
+from skbayes_sg.utils._extras import extra
 
 
 class BaseModel:
@@ -66,6 +67,12 @@ class BaseModel:
     def unpack(self, draws: np.ndarray) -> dict[str, np.ndarray]:
         """Return recorded draws, (..., dim), as a dict of arrays by name."""
         return unpack(draws, self.parameters)
+
+    def arviz_of(self, groups: Any, **options: Any) -> Any:
+        """Return groups of draws as ArviZ takes them, with `coords` and `dims`."""
+        with extra("arviz", "to_arviz()"):
+            from arviz_base import from_dict
+        return from_dict(groups, **options)
 
     def _with_own(self, columns):
         return columns

@@ -5,7 +5,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from skbayes_sg.custom._graphs import python_function, symbols_of_columns
+from skbayes_sg.custom._graphs import (
+    out_of_range,
+    python_function,
+    symbols_of_columns,
+)
 from skbayes_sg.custom._model import unpack
 from skbayes_sg.utils._typing import MatrixLike, RandomState
 from skbayes_sg.utils._validation import check_integer
@@ -49,7 +53,10 @@ class PredictionsMixin:
         draws, total = self._representative_draws(MOST_DRAWS), np.zeros(())
         for draw in draws:
             values = unpack(draw, self._parameters).values()
-            total = total + function(*values, *arrays.values())
+            try:
+                total = total + function(*values, *arrays.values())
+            except IndexError as error:
+                raise out_of_range("mean", error) from error
         return total / len(draws)
 
     def sample_y(
@@ -89,7 +96,10 @@ class PredictionsMixin:
             values = unpack(draws[k], self._parameters) | arrays
             wanted = self.model._arguments("sample")[1:]
             chosen = {name: values[name] for name in wanted}
-            targets.append(self.model.sample(rng, **chosen))
+            try:
+                targets.append(self.model.sample(rng, **chosen))
+            except IndexError as error:
+                raise out_of_range("sample", error) from error
         return np.stack(targets, axis=-1)
 
     def _takes(self, name, method, skip=0):

@@ -9,7 +9,14 @@ from skbayes_sg.custom._by_row import Columns, ancestors, by_row
 from skbayes_sg.custom._graphs import python_function, stabilized
 from skbayes_sg.custom._model import BaseModel
 from skbayes_sg.custom._programs import Program
-from skbayes_sg.custom._pymc_checks import NoRows, check_kind, check_values, refusal
+from skbayes_sg.custom._pymc_checks import (
+    NoRows,
+    check_kind,
+    check_values,
+    refusal,
+    warn_of_cost,
+)
+from skbayes_sg.custom._pytensor import import_pytensor
 from skbayes_sg.utils._extras import extra
 
 
@@ -37,6 +44,16 @@ class PyMCModel(BaseModel):
                 f"a PyMC model brings its own data, but {sorted(columns)[0]!r} is "
                 "given; change pm.Data by pm.set_data, then call from_pymc again"
             )
+
+    def arviz_of(self, groups: Any, **options: Any) -> Any:
+        """Return groups of draws as the installed PyMC takes them."""
+        import pymc
+
+        if int(pymc.__version__.split(".")[0]) >= 6:
+            return super().arviz_of(groups, **options)
+        import arviz
+
+        return arviz.from_dict(**groups, **options)
 
     def _program(self, arrays):
         return self._ready
@@ -74,6 +91,7 @@ def from_pymc(pm_model: Any) -> Any:
     """
     with extra("pymc", "from_pymc()"):
         import pymc  # noqa: F401
+    import_pytensor()
     import pytensor.tensor as pt
 
     n = check_kind(pm_model)
@@ -101,6 +119,7 @@ def from_pymc(pm_model: Any) -> Any:
     except Exception as error:
         reason = str(error).split("\n")[0]
         raise refusal(f"{type(error).__name__}: {reason}") from error
+    warn_of_cost(program, n)
     coords = {k: list(v) for k, v in pm_model.coords.items() if v is not None}
     return PyMCModel(program, columns.arrays, parameters, coords)
 

@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from skbayes_sg.custom._by_row import ancestors
 from skbayes_sg.custom._graphs import TOLERANCE, python_function
+from skbayes_sg.utils._warnings import warn_user
 
 
 class NoRows(ValueError):
@@ -20,13 +22,6 @@ def refusal(reason):
 
 def check_kind(pm_model):
     """Return the number of rows; refuse what is known not to work."""
-    import pytensor
-
-    if pytensor.config.floatX != "float64":
-        raise ValueError(
-            f"pytensor.config.floatX is {pytensor.config.floatX!r}; set it to "
-            '"float64" before the model is built'
-        )
     if not pm_model.observed_RVs:
         raise refusal("nothing is observed, and a Potential is no likelihood by row")
     if pm_model.discrete_value_vars:
@@ -44,6 +39,30 @@ def check_kind(pm_model):
     if len(lengths) > 1:
         raise refusal(f"its observed variables have {sorted(lengths)} rows")
     return lengths.pop()
+
+
+def warn_of_cost(program, n):
+    """Warn of models that have rows, but whose steps cost as much as all rows."""
+    if program.d >= n > 1:
+        warn_user(
+            f"the model has {program.d} parameters for {n} rows, so that a minibatch "
+            "says nothing of most of them; if each row has a parameter of its own, "
+            "integrate it out, or use pm.sample",
+            UserWarning,
+        )
+    arrays = [
+        x.data
+        for node in ancestors([program.log_likelihood], ())
+        for x in node.inputs
+        if np.ndim(getattr(x, "data", None))
+    ]
+    longest = max((len(x) for x in arrays), default=0)
+    if longest > n:
+        warn_user(
+            f"the log-likelihood of {n} rows uses an array of {longest} at every step; "
+            "drop rows with missing values before the model is built",
+            UserWarning,
+        )
 
 
 def check_values(program, columns, observed, known, n):

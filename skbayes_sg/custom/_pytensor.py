@@ -45,6 +45,11 @@ def import_pytensor():
             f"PyTensor {pytensor.__version__} is too old for models of your own; "
             "`pip install skbayes_sg[autodiff]` brings a newer one"
         )
+    if pytensor.config.floatX != "float64":
+        raise ValueError(
+            f"pytensor.config.floatX is {pytensor.config.floatX!r}, which rounds the "
+            'numbers in your functions; set it to "float64" before a model is built'
+        )
     return pytensor
 
 
@@ -96,8 +101,9 @@ def compiled(source, signature, jit_fn, key):
     dispatcher = numba.njit(
         wrapper, cache=key is not None, nogil=True, error_model="numpy"
     )
-    with warnings.catch_warnings():  # of products with transposed matrices
-        warnings.simplefilter("ignore", numba.NumbaPerformanceWarning)
+    # Of products with transposed matrices, and of code that is not kept on disk.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", numba.core.errors.NumbaWarning)
         dispatcher.compile(signature)
     return dispatcher.overloads[signature]
 

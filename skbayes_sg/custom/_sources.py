@@ -10,11 +10,31 @@ AHEAD = 8  # terms to prefetch
 OUTER, INNER = "\n" + 4 * " ", "\n" + 12 * " "  # between lines of source
 
 
-def rows_source(columns, n_vectors, has_total):
+GRADIENT = """
+{call}
+g = np.ascontiguousarray(result[{k}])
+for j in range(g.size):
+    out[j] += g[j]
+"""
+# Matrix by vector, for all unit vectors: products of matrices take long to compile.
+HESSIAN = """
+d = theta.size
+for e in range(d):
+    center[:] = 0.0
+    center[e] = 1.0
+    {call}
+    g = result[{k}]
+    for j in range(d):
+        out[e * d + j] -= g[j]
+"""
+
+
+def rows_source(columns, n_vectors, has_total, is_hessian=False):
     """Return the source of a function of rows.
 
     `columns` has the numpy dtype and the shape of each column's rows; of `n_vectors`,
-    theta and the center, the graph takes the first ones.
+    theta and the center, the graph takes the first ones. That of a Hessian is its
+    product with the second one, which is overwritten.
     """
     widths = [math.prod(shape) for _, shape in columns]
     views, copies, start = [], [], 1
@@ -31,17 +51,13 @@ def rows_source(columns, n_vectors, has_total):
         start += width
     vectors = ["theta", "center"][:n_vectors]
     arguments = [*vectors, "weights", *(f"column{c}" for c in range(len(columns)))]
-    result = ["total[0] += result[0].item()"] if has_total else []
-    result += [
-        f"g = result[{int(has_total)}].reshape(-1)",
-        "for j in range(g.size):",
-        "    out[j] += g[j]",
-    ]
-    views, copies, result = (
-        "\n    ".join(views),
-        INNER.join(copies),
-        "\n    ".join(result),
-    )
+    call = f"result = jit_fn({', '.join(arguments)})"
+    after = HESSIAN if is_hessian else GRADIENT
+    after = after.format(call=call, k=int(has_total))
+    if has_total:
+        after += "total[0] += result[0].item()\n"
+    views, copies = OUTER.join(views), INNER.join(copies)
+    after = OUTER.join(after.strip().split("\n"))
     return f"""
 def wrapper(theta, center, rows, idx, each, scale, buffer, total, out):
     n, width = idx.size * each, {start}
@@ -58,8 +74,7 @@ def wrapper(theta, center, rows, idx, each, scale, buffer, total, out):
             first = (np.int64(idx[b]) * each + r) * width
             weights[k] = scale * values[first]
             {copies}
-    result = jit_fn({", ".join(arguments)})
-    {result}
+    {after}
 """
 
 

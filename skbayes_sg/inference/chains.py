@@ -14,15 +14,27 @@ from skbayes_sg.inference.cluster import shares_memory
 from skbayes_sg.inference.control import Control
 from skbayes_sg.inference.curvature import curvature_diagonal
 from skbayes_sg.inference.moments import moments_of
-from skbayes_sg.inference.plans import make_plan, starts_of
+from skbayes_sg.inference.plans import make_plan
 from skbayes_sg.inference.progress import Bar, Progress
 from skbayes_sg.inference.running import run_chains
+from skbayes_sg.inference.sample_arguments import (
+    check_batch,
+    check_component,
+    check_lengths,
+    check_resume,
+    check_scale,
+    check_schedule,
+    check_seed,
+    check_settings,
+    check_start,
+    check_storage,
+)
 from skbayes_sg.inference.storage import allocate_draws, check_keep, in_file
 from skbayes_sg.kernels.capabilities.curvature import add_hessian_diagonal
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.generic import for_kernels, implements
 from skbayes_sg.kernels.protocol.coordinates import position_scale, to_position
-from skbayes_sg.kernels.protocol.model import n_parameters, n_recorded, parameter_dtype
+from skbayes_sg.kernels.protocol.model import n_parameters, n_recorded
 
 
 class SampleInfo(NamedTuple):
@@ -176,7 +188,19 @@ def sample(
     >>> np.allclose(moments.mean, draws.mean(axis=1))
     True
     """
+    parts = {"model": model, "sampler": sampler, "gradient": gradient}
+    for name, part in parts.items():
+        check_component(name, part)
+    if coordinates is not None:
+        check_component("coordinates", coordinates)
+    check_schedule(step_size)
+    check_settings(temperature, noise_correction, step_limit, n_jobs, callback)
+    lengths = check_lengths(n_draws=n_draws, burn_in=burn_in, thin=thin)
+    n_chains = check_lengths(n_chains=n_chains)["n_chains"]
+    check_resume(resume, n_chains)
     model = for_kernels(model)
+    check_batch(gradient, model)
+    dtype = check_storage(storage, checkpoint, storage_dtype, model)
     check_keep(keep, model, n_chains, storage)
     plan = make_plan(
         model,
@@ -185,17 +209,15 @@ def sample(
         step_size,
         coordinates or Identity(),
         inverse_temperature=1.0 / temperature,
-        burn_in=int(burn_in),
-        thin=int(thin),
-        n_draws=int(n_draws),
+        **lengths,
         keep=keep,
         corrects=bool(noise_correction),
         limit=step_limit,
         resume=resume,
     )
-    dtype = np.dtype(storage_dtype or parameter_dtype(model))
     n_stored = plan.n_draws if keep == "draws" else 0
-    starts = starts_of(plan, start, n_chains)
+    starts = check_start(start, model, n_chains)
+    scale = check_scale(scale, model)
     if scale is None and implements(add_hessian_diagonal, model):
         scale = 1.0 / np.sqrt(curvature_diagonal(model, starts[0]))
     if scale is not None:
@@ -203,7 +225,7 @@ def sample(
     positions = [
         to_position(plan.coordinates, theta).astype(starts.dtype) for theta in starts
     ]
-    seeds = seed_sequence(random_state).spawn(n_chains)
+    seeds = check_seed(random_state).spawn(n_chains)
     lock = nullcontext()
     if checkpoint is not None:
         settings = starts, n_chains, dtype.str
@@ -211,6 +233,8 @@ def sample(
         plan, lock = plan._replace(checkpoint=files), files.lock()
     control = Control(n_chains)
     total = (plan.n_iter - plan.begin) * n_chains
+    if not isinstance(progress, bool | Bar):
+        raise TypeError(f"progress={progress!r} must be True or False")
     shown = nullcontext(progress) if isinstance(progress, Bar) else Bar(progress)
     with lock, shown as shown:
         if checkpoint is not None:
@@ -277,20 +301,10 @@ def _checkpoint(plan, folder, random_state, *settings):
         raise ValueError(
             "checkpoint needs a random_state: a resumed run must draw the same numbers"
         )
-    seeds = seed_sequence(random_state)
+    seeds = check_seed(random_state)
     shared = plan._replace(model=None, limit=None, scale=None)
     settings = shared, seeds.entropy, seeds.spawn_key, *settings
     return Checkpoint(folder, plan.model, *settings)
-
-
-def seed_sequence(random_state):
-    """Return the `SeedSequence` from which all random streams of a run are spawned."""
-    if isinstance(random_state, np.random.SeedSequence):
-        # Spawning changes the object; a copy gives equal draws for equal seeds.
-        return np.random.SeedSequence(
-            random_state.entropy, spawn_key=random_state.spawn_key
-        )
-    return np.random.SeedSequence(random_state)
 
 
 def _check_correction(plan, variances):

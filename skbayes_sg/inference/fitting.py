@@ -27,13 +27,16 @@ from skbayes_sg.inference.exploration import (
     Request,
     Settings,
     check_draws,
+    check_fit,
     explore,
+    longer_thin,
 )
 from skbayes_sg.inference.progress import Bar
 from skbayes_sg.inference.storage import allocate_draws
 from skbayes_sg.inference.verification import sd_error
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import Full
+from skbayes_sg.kernels.notices import notice
 from skbayes_sg.kernels.numerics.blas import one_blas_thread
 from skbayes_sg.kernels.protocol.gradient import batch_size_of
 from skbayes_sg.kernels.protocol.model import n_recorded, n_rows, theta_of
@@ -192,15 +195,33 @@ def _explore_and_run(model, job, start, key):
         try:
             fit = Fit(model, found, draws=None, info=None, key=key)
             fit = _run(fit, job, request.seed("chains"), attempt)
+            fit = _lengthened(fit, job, attempt)
             if fit.sd_error == 0.0 or attempt >= MAX_REPAIRS:
                 return fit
-        except DivergenceError:
+        except DivergenceError as error:
             if is_last or job.settings.step_size != "auto":
                 raise
+            notice(f"{error} This fit tries again with a quarter of it.")
+
+
+def _lengthened(fit, job, attempt):
+    """Return the fit with chains continued for as long as the model wants it."""
+    while fit.info.chains is not None and fit.interrupt is None:
+        found = fit.found
+        thin = longer_thin(found.model, found, job.settings, fit.draws)
+        if thin is None:
+            break
+        found = found._replace(thin=thin, burn_in=fit.info.n_iter)
+        name = f"{attempt}-thin-{thin}"
+        fit = _run(fit._replace(found=found), job, job.request().seed("longer"), name)
+    return fit
 
 
 def _run(fit, job, seed, attempt=0):
-    """Return the fit with draws of its chains, which continue if they have run."""
+    """Return the fit with draws of its chains, which continue if they have run.
+
+    `attempt` distinguishes checkpoints.
+    """
     found, settings = fit.found, job.settings
     folder, interrupt = settings.checkpoint, None
     if folder is not None:
@@ -209,7 +230,7 @@ def _run(fit, job, seed, attempt=0):
         draws, info = sample(
             found.model,
             found.sampler,
-            found.gradient,
+            found.ready or found.gradient,
             n_draws=settings.n_draws,
             noise_correction=settings.noise_correction,
             storage=settings.storage,
@@ -229,6 +250,7 @@ def _run(fit, job, seed, attempt=0):
         draws, info, interrupt = error.draws, error.info, error
     if settings.keep == "draws":
         check_draws(found.model, draws[:, -1:], found.step_size)
+        check_fit(found.model, found, draws)
         # Step sizes set by the user lead to a warning instead, and the draws of the
         # last attempt are accepted, since they are checked for convergence later.
         is_last = attempt == MAX_RETRIES
@@ -237,8 +259,28 @@ def _run(fit, job, seed, attempt=0):
             thetas = np.stack([theta_of(found.model, d) for d in np.concatenate(draws)])
             limit = farthest_draw(draws.size)
             check_escape(thetas, found.center, found.theta_sd, limit, found.step_size)
-    fit = fit._replace(draws=draws, info=info, interrupt=interrupt)
-    return fit._replace(sd_error=_verified(fit, job))
+    fit = fit._replace(
+        found=found._replace(ready=None),  # a copy of the data
+        draws=draws,
+        info=info,
+        interrupt=interrupt,
+    )
+    fit = fit._replace(sd_error=_verified(fit, job))
+    if found.completion is None:
+        return fit
+    return fit._replace(draws=_completed(fit, job))
+
+
+def _completed(fit, job):
+    """Return draws of all parameters from those of the parameters that chains visit."""
+    first = fit.info.n_iter - fit.draws.shape[1] * fit.found.thin
+    key = job.request().seed("completion").spawn_key
+
+    def seed(c, k):
+        place = c, first + k * fit.found.thin  # the same for chains that were resumed
+        return np.random.SeedSequence(job.entropy, spawn_key=(*key, *place))
+
+    return fit.found.completion.complete(fit.draws, seed)
 
 
 def _verified(fit, job):

@@ -20,6 +20,7 @@ class Mixing(NamedTuple):
 
     r_hat: float | None  # the largest, None if it is not too large
     ess: float | None  # the smallest, None if it is not too small
+    quantity: str = ""  # what was looked at, if not parameters
 
     @property
     def failed(self) -> bool:
@@ -38,6 +39,7 @@ def monitored(model, draws):
     return draws[..., np.unique(columns.astype(int))].astype(np.float64)
 
 
+@python_op
 def look_at(model, draws) -> Mixing:
     """Judge draws, (n_chains, n_draws, dim), by what the model wants `monitored`.
 

@@ -11,8 +11,6 @@ from skbayes_sg.kernels.protocol.gradient import prepare
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
     check_model,
-    n_parameters,
-    parameter_dtype,
 )
 from skbayes_sg.kernels.protocol.sampler import check_parts, suited_to
 from skbayes_sg.kernels.schedules import Constant, step_size_at
@@ -102,14 +100,3 @@ def make_plan(model, sampler, gradient, step_size, coordinates, **settings):
             "which never computes the whole gradient; use False, or another sampler"
         )
     return plan
-
-
-def starts_of(plan, start, n_chains):
-    """Return where each chain starts, (n_chains, n_parameters); zero by default."""
-    dtype, d = parameter_dtype(plan.model), n_parameters(plan.model)
-    start = np.zeros(d, dtype) if start is None else np.asarray(start, dtype)
-    if start.shape not in ((d,), (n_chains, d)):
-        raise ValueError(
-            f"start has shape {start.shape}; it must be ({d},) or ({n_chains}, {d})"
-        )
-    return np.broadcast_to(start, (n_chains, d))

@@ -103,7 +103,7 @@ def _run_one(plan, c, inputs, control, bar):
     chain, target = _new_chain(plan, position, seed)
     t = plan.begin
     if plan.resume is not None:
-        t = restore(chain._replace(sums=None), plan.resume[c])
+        t = _resumed(chain._replace(sums=None), plan.resume[c])
     if plan.checkpoint is not None:
         t = plan.checkpoint.load(c, chain, draws) or t
     elif not in_file(draws) and not draws.flags.writeable:
@@ -119,6 +119,17 @@ def _run_one(plan, c, inputs, control, bar):
     # Without the sums: a chain that is resumed computes moments of its new draws only.
     end = snapshot(chain._replace(sums=None), t)
     return ChainResult(draws, variance, stats, t, end, chain.sums)
+
+
+def _resumed(chain, saved):
+    """Restore a chain from the state that an earlier call returned; return t."""
+    try:
+        return restore(chain, saved)
+    except (KeyError, ValueError, TypeError, AttributeError):
+        raise ValueError(
+            "resume holds chains of another model, sampler, gradient or coordinates; "
+            "use info.chains of a call with the same ones"
+        ) from None
 
 
 def _new_chain(plan, position, seed):

@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 
+from skbayes_sg.inference.arguments import check_option
 from skbayes_sg.inference.draw_files import DrawFile, create
 from skbayes_sg.inference.moments import add_draws
 from skbayes_sg.kernels.protocol.model import n_recorded, parameter_dtype
@@ -19,8 +20,7 @@ KEPT = "draws", "moments", "variances"
 
 def check_keep(keep, model, n_chains, storage):
     """Raise a ValueError if `keep` is unknown, or does not fit into memory."""
-    if keep not in KEPT:
-        raise ValueError(f"keep={keep!r} is not one of {', '.join(map(repr, KEPT))}")
+    check_option("keep", keep, KEPT)
     if keep != "draws" and storage is not None:
         raise ValueError(
             f"storage={storage!r} stores draws, but keep={keep!r} keeps none; set only "

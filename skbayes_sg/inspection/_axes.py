@@ -17,7 +17,15 @@ def make_axes(axes, *shape, **options):
     axes = np.asarray(axes, object)
     if axes.shape != shape:
         raise ValueError(f"axes has shape {axes.shape}; it must be {shape}")
+    for ax in axes.ravel():
+        check_axes(ax)
     return axes
+
+
+def check_axes(ax):
+    """Raise a TypeError unless something can be plotted on `ax`."""
+    if not hasattr(ax, "plot") or not hasattr(ax, "figure"):
+        raise TypeError(f"{ax!r} is of type {type(ax).__name__}, not matplotlib axes")
 
 
 def plain_ticks(ax):

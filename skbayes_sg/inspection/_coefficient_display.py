@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.base._diagnostics import check_probability, last_step
-from skbayes_sg.inspection._axes import GRAY, legend_above, make_axes
+from skbayes_sg.inspection._axes import GRAY, check_axes, legend_above, make_axes
 from skbayes_sg.utils._validation import check_integer
 
 
@@ -118,6 +118,7 @@ class CoefficientDisplay:
         n = len(self.names)
         if ax is None:
             (ax,) = make_axes(None, 1, figsize=(6, 1 + 0.28 * n))
+        check_axes(ax)
         rows = np.arange(n)
         ax.axvline(0, color=GRAY, lw=1)
         wide, narrow = np.moveaxis(np.asarray(self.intervals), 1, 0)

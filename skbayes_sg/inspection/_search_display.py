@@ -101,7 +101,12 @@ class KSDSearchDisplay:
             The display.
         """
         check_is_fitted(search)
-        results = search.cv_results_
+        results = getattr(search, "cv_results_", {})
+        if "ksd" not in results:
+            raise TypeError(
+                f"{search!r} has no candidates with discrepancies; a fitted "
+                "KSDStepSizeSearch is needed"
+            )
         if param is None:
             param = f"{last_step(search.estimator)[1]}step_size"
         column = results.get(f"param_{param}")

@@ -16,6 +16,7 @@ from skbayes_sg.kernels.protocol.coordinates import (
     pull_back,
     pull_back_rows,
     push_forward,
+    shift,
     to_position,
     to_theta,
 )
@@ -49,6 +50,16 @@ def _(coordinates, position, out):
 @pull_back.register(Identity)
 def _(coordinates, g, out):
     copy_to(g, out)
+
+
+@shift.register(Identity)
+def _(coordinates, j, change, position):
+    position[j] += change
+
+
+@shift.register(Diagonal)
+def _(coordinates, j, change, position):
+    position[j] += change / coordinates.scale[j]
 
 
 @is_identity.register(Identity)

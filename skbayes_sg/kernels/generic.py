@@ -22,6 +22,7 @@ from numba import types
 from numba.extending import overload, register_jitable
 
 from skbayes_sg.kernels.disk_cache import verify_cache
+from skbayes_sg.kernels.inner_code import InnerCompiler
 from skbayes_sg.kernels.interruptible import compiling_in_thread
 
 # All flags of fastmath except nnan and ninf, since divergence checks need NaN and Inf.
@@ -33,7 +34,11 @@ OPTIONS = {
 }
 
 # Functions that only compiled code calls need no wrappers for Python and C.
-INNER = OPTIONS | {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INNER = OPTIONS | {
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": InnerCompiler,
+}
 
 _OPERATIONS = []
 COMPILED = []  # the dispatchers of all entry points used so far
@@ -75,21 +80,47 @@ def _component_classes(values):
             yield from _component_classes(value)
 
 
-def _imported(module):
-    """Yield `module` and all modules it imports, except installed packages."""
-    pending, seen = [module], set()
+@functools.cache
+def _imports(module):
+    """Return the modules that `module` imports or takes functions and classes from."""
+    found = set()
+    for value in vars(module).values():
+        name = getattr(value, "__module__", None)
+        found.add(value if inspect.ismodule(value) else sys.modules.get(name))
+    return frozenset(found) - {None}
+
+
+def _source(module):
+    """Return the digest of a module's file; None for installed packages.
+
+    None, too, for code piped to the interpreter, which has no file.
+    """
+    path = getattr(module, "__file__", None)
+    if path is None or not os.path.isfile(path):
+        return None
+    if not module.__name__.startswith("skbayes_sg") and path.startswith(_INSTALLED):
+        return None
+    return _file_digest(path, os.stat(path).st_mtime_ns)
+
+
+@functools.cache
+def _file_digest(path, modified):
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).digest()
+
+
+def _sources(modules):
+    """Return the digests of these modules and of all that they import."""
+    pending, seen, found = list(modules), set(), set()
     while pending:
         module = pending.pop()
-        path = getattr(module, "__file__", None)
-        if module in seen or path is None or not os.path.isfile(path):
-            continue  # code piped to the interpreter has no file
-        if not module.__name__.startswith("skbayes_sg") and path.startswith(_INSTALLED):
+        if module in seen:
             continue
         seen.add(module)
-        yield module
-        for value in vars(module).values():
-            name = getattr(value, "__module__", None)
-            pending.append(value if inspect.ismodule(value) else sys.modules.get(name))
+        source = _source(module)
+        if source is not None:
+            found.add(source)
+            pending += _imports(module)
+    return found
 
 
 _INSTALLED = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "purelib")})
@@ -97,16 +128,16 @@ _INSTALLED = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "purelib")})
 
 @functools.cache
 def _digest(classes):
-    sources = set()
+    modules, sources = set(), set()
     for op in _OPERATIONS:
         for function in {op.dispatch(cls) for cls in classes} - {op.dispatch(object)}:
             # The bytecode covers functions without a file, as in notebooks.
-            sources.add(repr(function.__code__.co_code).encode())
-            for module in _imported(sys.modules.get(function.__module__)):
-                sources.add(pathlib.Path(module.__file__).read_bytes())
+            code = repr(function.__code__.co_code).encode()
+            sources.add(hashlib.sha256(code).digest())
+            modules.add(sys.modules.get(function.__module__))
     digest = hashlib.sha256()
-    for source in sorted(sources):
-        digest.update(hashlib.sha256(source).digest())
+    for source in sorted(sources | _sources(modules - {None})):
+        digest.update(source)
     return digest.hexdigest()[:24]
 
 

@@ -4,12 +4,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayes_sg.base._sampling import BaseSGMCMC, likelihood_weights
 from skbayes_sg.base._streaming import StreamingMixin
 from skbayes_sg.inference.predictors import normal_points, predictor_moments
+from skbayes_sg.kernels.models.glm_noise import has_few_rows, in_noise_units
 from skbayes_sg.kernels.models.glm_units import Units
+from skbayes_sg.kernels.priors import Given
 from skbayes_sg.linear_model._priors import PriorMixin
 from skbayes_sg.utils._design import (
     centered,
@@ -51,7 +54,8 @@ class BaseGLM(PriorMixin, StreamingMixin, BaseSGMCMC):
         that is cheaper.
     preconditioner : {"auto", "dense", "diagonal", "none"}
         Coordinates of the sampler, from the Hessian at the mode; "auto" is dense up to
-        1,024 parameters, diagonal beyond.
+        1,024 parameters, diagonal beyond. With "auto" and fewer rows than parameters,
+        chains of logistic and Poisson regressions move in the span of the rows.
     intercept_variance : float or "auto"
         Variance of the Gaussian prior of the intercept, where columns whose mean lies
         more than three standard deviations from zero are at that mean. "auto" is 100,
@@ -80,6 +84,7 @@ class BaseGLM(PriorMixin, StreamingMixin, BaseSGMCMC):
     """
 
     _noise_names = ()
+    _noise_is_scale = False  # the first parameter of the likelihood, if it has any
     intercept_variance = "auto"  # of files of version 0.1.0, which had none
 
     def _check_parameters(self):
@@ -114,19 +119,30 @@ class BaseGLM(PriorMixin, StreamingMixin, BaseSGMCMC):
         )
 
     def _model_of(
-        self, likelihood, X, y, weights, n_outputs, *, first, factor=1.0, **options
+        self,
+        likelihood,
+        X,
+        y,
+        weights,
+        n_outputs,
+        *,
+        first,
+        factor=1.0,
+        is_batch=False,
+        **options,
     ):
         """Return the model of validated data, each row's likelihood times `factor`.
 
-        Columns are centered as in the `first` call of a stream. `options` are further
-        fields of `GLM`.
+        Columns are centered as in the `first` call of a stream, of which a call gives
+        one batch. `options` are further fields of `GLM`.
         """
         if first:
             center = far_centers(X, weights) if self.fit_intercept else np.empty(0)
             self._center = center
-        rows, center = design_rows(X), self._center
+        center = self._center
         if center.size:
-            rows = design_rows(centered(X, center))
+            X = centered(X, center)
+        rows = design_rows(X)
         variances = self._given_variances(X.shape[1])
         if self.fit_intercept:
             width = self.intercept_variance
@@ -149,7 +165,12 @@ class BaseGLM(PriorMixin, StreamingMixin, BaseSGMCMC):
             prior=prior,
         )
         bounds = self._checked_bounds(X.shape[1])
-        return model if bounds is None else self._bounded(model, *bounds)
+        if bounds is not None:
+            return self._bounded(model, *bounds)
+        scaled = self._noise_is_scale and not is_batch and isinstance(prior, Given)
+        if scaled and has_few_rows(model):
+            return in_noise_units(model, X.toarray() if issparse(X) else X)
+        return model
 
     def _set_moments(self, n_outputs, shape=None):
         """Set means and standard deviations, in the `shape` of outputs, (K,) or ()."""

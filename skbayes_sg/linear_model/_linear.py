@@ -42,6 +42,7 @@ class SGMCMCLinearRegression(BaseRegressor):
     """
 
     _noise_names = ("noise_sd",)
+    _noise_is_scale = True
     _y_options = {"y_numeric": True, "multi_output": True}
 
     def _likelihood(self):

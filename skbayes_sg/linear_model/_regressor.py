@@ -13,6 +13,7 @@ from skbayes_sg.base._diagnostics import check_probability
 from skbayes_sg.base._streaming import takes_batches
 from skbayes_sg.kernels.models.glm_units import Units
 from skbayes_sg.linear_model._glm import BaseGLM
+from skbayes_sg.utils._mixtures import INTERVAL_DRAWS, mixture_quantile
 from skbayes_sg.utils._typing import MatrixLike, Predictions, RandomState
 from skbayes_sg.utils._validation import (
     all_or_nothing,
@@ -21,8 +22,6 @@ from skbayes_sg.utils._validation import (
     check_sample_weight,
 )
 
-INTERVAL_DRAWS = 256  # whose predictive distributions are mixed, at the most
-HALVINGS = 30  # of the range in which a quantile lies
 NOTHING = np.empty(0)
 
 
@@ -184,6 +183,7 @@ class BaseRegressor(RegressorMixin, BaseGLM):
                 len(targets),
                 first=first,
                 factor=rows / len(y),
+                is_batch=partial,
                 offsets=offsets,
                 units=self._unit,
             )
@@ -337,24 +337,3 @@ n_samples)
     def _for_user(self, values):
         """Return (K, n) values in the shape of y."""
         return values.T.reshape(values.shape[1], *self._y_shape)
-
-
-def mixture_quantile(laws, q, is_discrete):
-    """Return quantiles of a mixture, (K, n), of distributions (draws, K, n) in parts.
-
-    They lie between the smallest and the largest quantile of the distributions.
-    """
-    low = np.min([law.ppf(q).min(axis=0) for law in laws], axis=0)
-    high = np.max([law.ppf(q).max(axis=0) for law in laws], axis=0)
-    if is_discrete:
-        low = low - 1.0
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        if is_discrete:
-            middle = np.floor(middle)
-            if np.all(high - low <= 1.0):
-                break
-        below = np.concatenate([law.cdf(middle) for law in laws]).mean(axis=0)
-        enough = below >= q
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return high

@@ -108,6 +108,8 @@ class SGMCMCRobustRegressor(BaseRegressor):
             verbose=verbose,
         )
 
+    _noise_is_scale = True
+
     @property
     def _noise_names(self):
         return ("noise_scale", "df") if self._learns_df else ("noise_scale",)

@@ -183,13 +183,18 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, y: ArrayLike | None = None, **params: Any) -> Self:
+    def fit(
+        self,
+        X: MatrixLike | None = None,
+        y: ArrayLike | None = None,
+        **params: Any,
+    ) -> Self:
         """Sample with every candidate, and fit the best.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+            Training data. None is for models that have their data, or other columns.
         y : array-like of shape (n_samples,), default=None
             Targets.
         **params : dict

@@ -22,7 +22,7 @@ from skbayes_sg.kernels.samplers import (
 )
 from skbayes_sg.neural_network._base import BaseMLP, Uncertainty
 from skbayes_sg.utils._typing import MatrixLike
-from skbayes_sg.utils._validation import all_or_nothing
+from skbayes_sg.utils._validation import all_or_nothing, check_auto, check_number
 
 
 class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
@@ -67,7 +67,7 @@ class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
         hidden_layer_sizes=(100,),
         *,
         activation="relu",
-        weight_precision="gamma",
+        weight_precision="fan-in",
         step_size="auto",
         gradient="minibatch",
         batch_size="auto",
@@ -77,7 +77,7 @@ class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
         thin="auto",
         n_chains=4,
         schedule="constant",
-        temperature=0.2,
+        temperature="auto",
         noise_correction=False,
         class_weight=None,
         sampler=None,
@@ -116,6 +116,9 @@ class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
             verbose=verbose,
         )
         self.class_weight = class_weight
+
+    def _check_temperature(self):
+        check_auto("temperature", self.temperature, check_number, above=0)
 
     @with_callbacks
     def fit(

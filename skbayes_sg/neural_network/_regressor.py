@@ -1,14 +1,13 @@
 """Neural networks for numbers."""
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.base._callbacks import with_callbacks
-from skbayes_sg.kernels.likelihoods import Gaussian
+from skbayes_sg.kernels.likelihoods import Gaussian, InputDependentGaussian
 from skbayes_sg.kernels.samplers import (
     BADODAB,
     BAOAB,
@@ -17,28 +16,46 @@ from skbayes_sg.kernels.samplers import (
     SGNHT,
     LeimkuhlerMatthews,
 )
-from skbayes_sg.neural_network._base import BaseMLP, Uncertainty
-from skbayes_sg.utils._typing import MatrixLike, Predictions
+from skbayes_sg.neural_network._base import BaseMLP
+from skbayes_sg.neural_network._regressor_predictions import RegressorPredictionsMixin
+from skbayes_sg.utils._typing import MatrixLike
 from skbayes_sg.utils._validation import (
     all_or_nothing,
     check_magnitude,
+    check_option,
     check_sample_weight,
 )
 
+# The prior of the precision of the noise, in units of the variance of y: it counts as
+# one target with an error of a tenth of their standard deviation.
+NOISE_SHAPE, NOISE_RATE = 0.5, 0.005
+NOISES = {
+    "constant": Gaussian(NOISE_SHAPE, NOISE_RATE),
+    "input-dependent": InputDependentGaussian(),
+}
 
-class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
+
+class SGMCMCRegressorMLP(RegressorPredictionsMixin, RegressorMixin, BaseMLP):
     """Neural network for numbers by stochastic-gradient MCMC, with any sampler.
 
-    The noise is Gaussian, and its precision is a parameter with a Gamma(1, 1) prior.
-    Targets are standardized for the fit and predictions are transformed back, so that
-    the priors suit targets of any scale.
+    The noise is Gaussian. Its precision is drawn from its exact conditional
+    distribution, under a weakly informative prior that counts as one target with an
+    error of 0.1 standard deviations. Targets are standardized for the fit and
+    predictions are transformed back, so that the priors suit targets of any scale.
+
+    Parameters
+    ----------
+    noise : {"constant", "input-dependent"}, default="constant"
+        Whether the precision of the noise is the same for all samples, or the
+        exponential of further outputs of the network, one for each target.
 
     Attributes
     ----------
     samples_ : ndarray of shape (n_chains, n_draws, dim)
         Posterior draws for standardized targets: for each layer the weights (inputs,
         outputs) by rows and the biases, then the log precision of the noise of each
-        output, then the precisions of the weights and the biases of each layer.
+        output if it is constant, then the precisions of the weights and the biases of
+        each layer.
     y_mean_, y_scale_ : ndarray of shape (n_outputs,)
         Mean and standard deviation of the targets of the first fit.
 
@@ -53,7 +70,66 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
     ((3,), (3,))
     """
 
-    _likelihood, _y_ndim = Gaussian(), 2
+    _y_ndim = 2
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(100,),
+        *,
+        activation="relu",
+        weight_precision="hierarchical",
+        noise="constant",
+        step_size="auto",
+        gradient="minibatch",
+        batch_size="auto",
+        preconditioner="auto",
+        n_draws=100,
+        burn_in="auto",
+        thin="auto",
+        n_chains=4,
+        schedule="constant",
+        temperature=1.0,
+        noise_correction=False,
+        sampler=None,
+        dtype="float32",
+        storage=None,
+        storage_dtype=None,
+        warm_start=False,
+        checkpoint=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        super().__init__(
+            hidden_layer_sizes,
+            activation=activation,
+            weight_precision=weight_precision,
+            step_size=step_size,
+            gradient=gradient,
+            batch_size=batch_size,
+            preconditioner=preconditioner,
+            n_draws=n_draws,
+            burn_in=burn_in,
+            thin=thin,
+            n_chains=n_chains,
+            schedule=schedule,
+            temperature=temperature,
+            noise_correction=noise_correction,
+            sampler=sampler,
+            dtype=dtype,
+            storage=storage,
+            storage_dtype=storage_dtype,
+            warm_start=warm_start,
+            checkpoint=checkpoint,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.noise = noise
+
+    @property
+    def _likelihood(self):
+        return NOISES[self.noise]
 
     @with_callbacks
     def fit(
@@ -113,6 +189,7 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
 
     def _fit_or_continue(self, X, y, sample_weight, partial=False, total_samples=None):
         sampler = self._check_network()
+        check_option("noise", self.noise, NOISES)
         first = not (partial and hasattr(self, "samples_"))
         with all_or_nothing(self):
             X, y = self._validate(X, y, reset=first, multi_output=True, y_numeric=True)
@@ -133,113 +210,14 @@ class SGMCMCRegressorMLP(RegressorMixin, BaseMLP):
                 )
             batch = self._rows_of_batch(len(y), total_samples) if partial else None
             targets = (targets - self.y_mean_) / self.y_scale_
-            fit = self._fit_network(
-                X, targets, weights, targets.shape[1], sampler, batch
-            )
+            n_outputs = targets.shape[1] * (2 if self.noise != "constant" else 1)
+            fit = self._fit_network(X, targets, weights, n_outputs, sampler, batch)
         return self._finished(fit)
-
-    def predict(self, X: MatrixLike, return_std: bool = False) -> Predictions:
-        """Return the mean of each sample's predictive distribution.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        return_std : bool, default=False
-            Also return its standard deviation, including the noise.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Posterior predictive means.
-        std : ndarray of the same shape
-            Only with ``return_std=True``.
-        """
-        mean, inner, between = self._moments(X)
-        return (mean, np.sqrt(inner + between)) if return_std else mean
-
-    def predict_samples(self, X: MatrixLike) -> np.ndarray:
-        """Return the mean of each sample under every posterior draw.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        means : ndarray of shape (n_chains, n_draws, n_samples[, n_outputs])
-            Outputs of the networks, without noise.
-        """
-        every = np.stack([self._scaled_back(z) for z, _, _ in self._outputs(X)])
-        return every.reshape(*self.samples_.shape[:2], *every.shape[1:])
-
-    def predict_uncertainty(self, X: MatrixLike) -> Any:
-        """Return how uncertain each prediction is, and why, as variances.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        uncertainty : Uncertainty
-            Arrays of shape (n_samples,) or (n_samples, n_outputs): ``aleatoric`` is the
-            variance of the noise, ``epistemic`` the variance of the means of the draws
-            and ``total`` their sum.
-        """
-        _, inner, between = self._moments(X)
-        return Uncertainty(inner + between, inner, between)
-
-    def log_predictive_density(self, X: MatrixLike, y: ArrayLike) -> np.ndarray:
-        """Return the log density of each target, averaged over the posterior draws.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-            Log of the averaged density of all outputs of a sample.
-        """
-        check_is_fitted(self)
-        y = np.asarray(y, np.float64).reshape(-1, len(self.y_mean_))
-        targets, total = (y - self.y_mean_) / self.y_scale_, -np.inf
-        for z, noise, weight in self._outputs(X):
-            terms = noise - np.exp(noise) * (targets - z) ** 2 - np.log(2 * np.pi)
-            density = 0.5 * terms.sum(axis=1) + np.log(weight)
-            total = np.logaddexp(total, density)
-        return total - np.log(self.y_scale_).sum()
-
-    def _moments(self, X):
-        """Return means, variances within draws and of the means between draws."""
-        mean, square, inner = 0.0, 0.0, 0.0
-        for z, noise, weight in self._outputs(X):
-            z = z.astype(np.float64)
-            mean, square = mean + weight * z, square + weight * z**2
-            with np.errstate(over="ignore"):  # the noise of a draw may be infinite
-                inner = inner + weight * np.exp(-noise.astype(np.float64))
-        between = np.maximum(square - mean**2, 0.0)
-        inner = np.broadcast_to(inner, between.shape)
-        shape = (len(mean), *self._y_shape)
-        return (
-            self._scaled_back(mean),
-            (inner * self.y_scale_**2).reshape(shape),
-            (between * self.y_scale_**2).reshape(shape),
-        )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-    def _scaled_back(self, z):
-        return (self.y_mean_ + self.y_scale_ * z).reshape(len(z), *self._y_shape)
 
 
 class SGLDRegressorMLP(SGMCMCRegressorMLP):

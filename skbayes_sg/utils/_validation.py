@@ -2,39 +2,37 @@
 
 import contextlib
 import math
-import numbers
-import os
 
 import numpy as np
 
+from skbayes_sg.inference.arguments import (
+    check_bool,
+    check_integer,
+    check_n_jobs,
+    check_number,
+    check_option,
+    check_path,
+    shown,
+)
 
-def check_number(name, value, *, kind=numbers.Real, above=None, at_least=None):
-    """Return `value` if it is a finite number of `kind` within the bounds."""
-    word = "an integer" if kind is numbers.Integral else "a number"
-    bounds = ""
-    if above is not None:
-        bounds = f" greater than {above}"
-    if at_least is not None:
-        bounds = f" of at least {at_least}"
-    if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
-        raise TypeError(
-            f"{name}={shown(value)} is of type {type(value).__name__}; "
-            f"it must be {word}{bounds}"
-        )
-    if (
-        not math.isfinite(value)
-        or (above is not None and value <= above)
-        or (at_least is not None and value < at_least)
-    ):
-        raise ValueError(
-            f"{name}={shown(value)} is not allowed; it must be {word}{bounds}"
-        )
-    return value
-
-
-def shown(value):
-    """Return how a value is shown in messages: 0.1, not np.float64(0.1)."""
-    return repr(value.item() if isinstance(value, np.generic) else value)
+__all__ = [
+    "all_or_nothing",
+    "check_auto",
+    "check_bool",
+    "check_bounds",
+    "check_component",
+    "check_integer",
+    "check_magnitude",
+    "check_n_jobs",
+    "check_number",
+    "check_option",
+    "check_path",
+    "check_precision",
+    "check_sample_weight",
+    "check_variances",
+    "largest_of",
+    "shown",
+]
 
 
 def check_variances(name, value, n_features):
@@ -90,20 +88,6 @@ def check_bounds(name, value, n_features):
     return low.copy(), high.copy()
 
 
-def check_integer(name, value, at_least):
-    """Return `value` if it is an integer of at least `at_least`."""
-    return check_number(name, value, kind=numbers.Integral, at_least=at_least)
-
-
-def check_n_jobs(value):
-    """Return a number of jobs that joblib accepts, or None."""
-    if value is not None:
-        check_integer("n_jobs", value, at_least=-1_000_000)
-        if value == 0:
-            raise ValueError("n_jobs=0 is not allowed; use None, -1 or at least 1")
-    return value
-
-
 def check_auto(name, value, check, **bounds):
     """Return "auto", or the result of `check` for any other value."""
     if isinstance(value, str):
@@ -111,50 +95,6 @@ def check_auto(name, value, check, **bounds):
             raise ValueError(f'{name}={value!r} is not allowed; use "auto" or a number')
         return value
     return check(name, value, **bounds)
-
-
-def check_bool(name, value):
-    """Return `value` if it is True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name}={value!r} must be True or False")
-    return bool(value)
-
-
-def check_option(name, value, options):
-    """Return `value` if it is one of the strings `options`."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name}={value!r} must be a string, one of {list(options)}")
-    if value not in options:
-        raise ValueError(
-            f"{name}={value!r} is not known; it must be one of {list(options)}"
-        )
-    return value
-
-
-def check_path(name, value):
-    """Return a path to which files can be written, or None.
-
-    The check raises an error now, rather than when the first draw is written.
-    """
-    if value is None:
-        return None
-    if not isinstance(value, str | os.PathLike):
-        raise TypeError(f"{name}={value!r} must be the path of a folder, or None")
-    path = os.fspath(value)
-    if not path or "\0" in path:
-        raise ValueError(f"{name}={value!r} is not a path; it must name a folder")
-    there = os.path.abspath(path)
-    while not os.path.exists(there):  # the folders in between are made
-        there = os.path.dirname(there)
-    if not os.path.isdir(there):
-        raise ValueError(
-            f"{name}={value!r}: {there} is a file; it must be a folder, or a new one"
-        )
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise ValueError(
-            f"{name}={value!r}: {there} is not writable; use another folder"
-        )
-    return value
 
 
 def check_component(name, value, registry, kinds=None):

@@ -1,4 +1,6 @@
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytensor.tensor as pt
@@ -25,9 +27,15 @@ from skbayes_sg.kernels.passes import (
 from skbayes_sg.kernels.protocol.gradient import init_memory, prepare
 from skbayes_sg.kernels.protocol.model import init_work
 from skbayes_sg.kernels.samplers import SGLD
-from tests.custom.models import COLUMNS, CONJUGATE, LOGISTIC, SPACES
+from tests.custom.models import COLUMNS, CONJUGATE, LINEAR, LOGISTIC, ROWS, SPACES
 
+LONG = pytest.mark.long  # for everything that is compiled, apart from one model
 X, Y = COLUMNS["X"], (COLUMNS["y"] > 1).astype(float)
+
+
+@pytest.fixture(scope="module")
+def linear():
+    return for_kernels(LINEAR.bind(**ROWS))
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +53,10 @@ def finite_differences(value, theta, width=1e-5):
     return np.array([value(theta + e) - value(theta - e) for e in eye]) / (2 * width)
 
 
-@pytest.mark.parametrize("which", ["logistic", "conjugate"])
+WHICH = ["linear", *(pytest.param(x, marks=LONG) for x in ("logistic", "conjugate"))]
+
+
+@pytest.mark.parametrize("which", WHICH)
 def test_gradient_is_that_of_the_value(which, request):
     model = request.getfixturevalue(which)
     work, g = init_work(model), np.zeros(model.d)
@@ -55,6 +66,7 @@ def test_gradient_is_that_of_the_value(which, request):
     assert np.allclose(g, expected, rtol=1e-6, atol=1e-3)
 
 
+@LONG
 def test_spaces_have_their_jacobians():
     model = for_kernels(SPACES.bind(y=np.zeros(4)))
     work, theta = init_work(model), np.array([0.3, -0.2, 0.4, 0.1])
@@ -67,6 +79,7 @@ def test_spaces_have_their_jacobians():
     assert np.allclose(SPACES.unpack(draw)["cut"], cut, atol=1e-4)
 
 
+@LONG
 @pytest.mark.parametrize("eta", [-800.0, -40.0, 40.0, 800.0])
 def test_gradients_are_finite_at_extreme_arguments(logistic, eta):
     work, g = init_work(logistic), np.zeros(2)
@@ -75,13 +88,16 @@ def test_gradients_are_finite_at_extreme_arguments(logistic, eta):
     assert np.allclose(g, expected, rtol=1e-9)
 
 
-def test_hessian(logistic):
-    theta, out = np.array([0.5, -0.2]), np.zeros((2, 2))
-    hessian(logistic, init_work(logistic), theta, out)
-    p = expit(X @ theta)
-    assert np.allclose(out, (X.T * (p * (1 - p))) @ X)
+def test_hessian(linear):
+    theta, out = np.array([0.5, -0.2, 0.7]), np.zeros((3, 3))
+    hessian(linear, init_work(linear), theta, out)
+    assert np.allclose(out[:2, :2], X.T @ X * np.exp(-1.4))
+    residual = ROWS["y"] - X @ theta[:2]
+    assert np.allclose(out[2, :2], 2 * X.T @ residual * np.exp(-1.4))
+    assert np.allclose(out[2, 2], 2 * residual @ residual * np.exp(-1.4))
 
 
+@LONG
 def test_same_draws_as_the_model_of_the_package(logistic):
     glm = GLM(
         likelihood=Bernoulli(),
@@ -99,6 +115,7 @@ def test_same_draws_as_the_model_of_the_package(logistic):
     assert np.allclose(ours, theirs, rtol=0, atol=1e-12)
 
 
+@LONG
 @pytest.mark.parametrize("name", [n for n in GRADIENTS if n != "stratified"])
 def test_estimates_are_unbiased(conjugate, name):
     theta = np.array([1.0, -2.0, np.log(1.5), -0.9, -0.5])
@@ -120,6 +137,7 @@ def test_estimates_are_unbiased(conjugate, name):
     assert np.all(np.abs(out.mean(axis=0) - exact) < 4.5 * error)
 
 
+@LONG
 def test_taylor_has_far_less_variance_than_differences(conjugate):
     mode = np.array([1.0, -2.0, np.log(1.5), -0.9, -0.5])
     spread = []
@@ -135,10 +153,11 @@ def test_taylor_has_far_less_variance_than_differences(conjugate):
     assert spread[1] < 1e-2 * spread[0] + 1e-12
 
 
-def test_expansion_is_compiled(conjugate):
-    assert init_expansion(conjugate, np.zeros(5)).address != 0
+def test_expansion_is_compiled(linear):
+    assert init_expansion(linear, np.zeros(3)).address != 0
 
 
+@LONG
 def test_prior_has_its_whole_hessian(conjugate):
     theta = np.array([0.1, 0.2, 0.3, 0.4, 0.5])
     work = init_work(conjugate)
@@ -146,16 +165,38 @@ def test_prior_has_its_whole_hessian(conjugate):
     assert abs(column[4]) > 1e-3  # of the simplex
 
 
-def test_a_model_travels_with_its_program(conjugate):
-    data = pickle.dumps(conjugate)
-    kept = _programs.PROGRAMS.pop(conjugate.program.tobytes())
+def test_a_model_travels_with_its_program(linear):
+    data = pickle.dumps(linear)
+    kept = _programs.PROGRAMS.pop(linear.program.tobytes())
     try:
         again = pickle.loads(data)
-        assert _programs.program_of(again).d == 5
+        assert _programs.program_of(again).d == 3
     finally:
-        _programs.PROGRAMS[conjugate.program.tobytes()] = kept
+        _programs.PROGRAMS[linear.program.tobytes()] = kept
 
 
+def test_equal_models_have_equal_digests(linear):
+    again = LINEAR.bind(**ROWS)
+    assert np.array_equal(again.program, linear.program)
+    model = Model(lambda b, y: -b * y, lambda b: -b, b=Positive())
+    other = Model(lambda b, y: -b * y, lambda b: -2.0 * b, b=Positive())
+    y = np.arange(4.0)
+    assert not np.array_equal(model.bind(y=y).program, other.bind(y=y).program)
+
+
+def test_digests_are_those_of_other_processes(linear):
+    code = """
+from tests.custom.models import LINEAR, ROWS, SPACES
+SPACES.bind(y=[0.0, 1.0])  # counts variables
+print(LINEAR.bind(**ROWS).program.tobytes().hex())
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == linear.program.tobytes().hex()
+
+
+@LONG
 def test_blocks_hold_every_row_once(logistic):
     part = logistic._replace(rows=logistic.rows[:2999])
     blocks = for_kernels(in_blocks(part, np.arange(2999)))

@@ -1,5 +1,7 @@
 """PyMC models that are taken apart by rows, and models that cannot be."""
 
+import warnings
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -110,12 +112,42 @@ def student():
     pm.StudentT("y", nu=nu, mu=0, sigma=pm.HalfNormal("sigma", 1), observed=Y)
 
 
+def multinomial():
+    share = pm.Dirichlet("share", np.ones(4))
+    trials = np.eye(4, dtype=int)[LEVEL] + np.eye(4, dtype=int)[GROUP % 4]
+    pm.Multinomial("y", n=2, p=share, observed=trials)
+
+
+def square_design():
+    beta = pm.Normal("beta", 0, 2, shape=N)
+    pm.Normal("y", RNG.normal(size=(N, N)) @ beta, 1, observed=Y)
+
+
+def with_initial_values():
+    mu = pm.Normal("mu", 0, 2, initval=0.5)
+    sigma = pm.HalfNormal("sigma", 1, initval=2.0)
+    pm.Normal("y", mu, sigma, observed=Y)
+
+
+def latent_through_an_index():
+    z = pm.Normal("z", 0, 1, shape=N)
+    pm.Normal("y", z[np.arange(N)[::-1]], 1, observed=Y)
+
+
+def missing_values():
+    mu = pm.Normal("mu", 0, 2)
+    with warnings.catch_warnings():  # that values are imputed
+        warnings.simplefilter("ignore")
+        pm.Normal("y", mu + X[:, 0], 1, observed=np.where(GROUP == 0, np.nan, Y))
+
+
 ACCEPTED = [
     *(linear, dims_and_data, standardized_inside, uniform_bounds, mixture),
     *(categorical, poisson_with_offset, negative_binomial, normal_rows_with_lkj),
     *(ordered_logistic, censored, custom_dist, potential_as_prior, two_observed),
-    *(varying_slopes, student),
+    *(varying_slopes, student, multinomial, with_initial_values),
 ]
+WITH_WARNING = [square_design, latent_through_an_index, missing_values]
 
 
 def likelihood_as_potential():
@@ -163,6 +195,16 @@ def total_size():
     pm.Normal("y", mu, 1, observed=Y, total_size=10 * N)
 
 
+def minibatch():
+    mu = pm.Normal("mu", 0, 2)
+    pm.Normal("y", mu, 1, observed=pm.Minibatch(Y, batch_size=10), total_size=N)
+
+
+def entries_that_are_no_rows():
+    beta = pm.Normal("beta", 0, 2)
+    pm.Normal("y", (beta * np.linspace(0, 1, N)).sum(), 1, observed=Y)
+
+
 def discrete():
     k = pm.Poisson("k", 2)
     pm.Normal("y", k, 1, observed=Y)
@@ -176,8 +218,8 @@ def different_lengths():
 
 REFUSED = [
     *(likelihood_as_potential, potential_of_rows, latent_of_rows, autoregression),
-    *(random_walk, lags_by_hand, gaussian_process, total_size, discrete),
-    different_lengths,
+    *(random_walk, lags_by_hand, gaussian_process, total_size, minibatch, discrete),
+    *(different_lengths, entries_that_are_no_rows),
 ]
 
 

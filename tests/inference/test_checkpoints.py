@@ -5,26 +5,19 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 
 import joblib
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
 
-from skbayes_sg import (
-    SGBPMFRecommender,
-    SGHMCClassifierMLP,
-    SGLDLogisticRegression,
-    sample,
-)
-from skbayes_sg.datasets import make_ratings
+from skbayes_sg import SGLDLogisticRegression, sample
 from skbayes_sg.inference import running
 from skbayes_sg.inference.checkpoints import identity
 from skbayes_sg.kernels.gradients import SAGA, SVRG, Full, Minibatch
 from skbayes_sg.kernels.models import GaussianMean
 from skbayes_sg.kernels.samplers import SAMPLERS
 from skbayes_sg.kernels.schedules import Polynomial
+from tests.inference import killing
 
 MODEL = GaussianMean(
     np.random.default_rng(0).normal(size=(50, 3)), np.diag([1, 4, 9.0])
@@ -159,79 +152,17 @@ def test_warm_start_goes_on_bit_by_bit():
     assert np.isfinite(other).all() and len(other[0]) == 60
 
 
-def long_fit(kind, seconds, checkpoint):
-    """Return the draws of a fit that takes so long, about, when all is compiled."""
-    common = dict(n_chains=2, random_state=0, checkpoint=checkpoint)
-    if kind == "logistic":
-        settings = dict(n_draws=1000, thin=int(100 * seconds), gradient="full")
-        return classifier(**common, **settings).fit(*data()).samples_
-    if kind == "network":
-        settings = dict(n_draws=50, burn_in=2000, thin=int(600 * seconds))
-        network = SGHMCClassifierMLP((8,), **common, **settings)
-        return network.fit(*load_iris(return_X_y=True)).samples_
-    settings = dict(n_draws=50, burn_in=500, thin=int(500 * seconds))
-    recommender = SGBPMFRecommender(3, **common, **settings)
-    return recommender.fit(*make_ratings(40, 30, 600, random_state=0)).samples_
-
-
-KILL = """
-import sys
-import numpy as np
-from skbayes_sg.inference import running
-from tests.inference.test_checkpoints import long_fit
-
-running.CHECKPOINT_SECONDS = running.CHUNK_SECONDS = 0.02
-run_chain, count = running.run_chain, []
-
-
-def announced(*args):
-    if not count:
-        print("ready", flush=True)
-    count.append(1)
-    run_chain(*args)
-
-
-running.run_chain = announced
-kind, seconds, folder = sys.argv[1:]
-np.save(f"{folder}.npy", long_fit(kind, float(seconds), folder))
-"""
-
-
 @pytest.mark.parametrize(
     ("kind", "n_kills"),
     [
         ("logistic", 2),
-        *[
-            pytest.param(kind, 20, marks=pytest.mark.long)
-            for kind in ("logistic", "network", "recommender")
-        ],
+        *[pytest.param(kind, 20, marks=pytest.mark.long) for kind in killing.FITS],
     ],
 )
 def test_killed_runs_end_with_the_same_draws(tmp_path, kind, n_kills):
     """The process is killed at random moments, one after the other in one run."""
-    longest = 0.4  # seconds from the first step to a kill
-    seconds = 1.5 * longest * n_kills
-
-    def start(folder):
-        process = subprocess.Popen(
-            [sys.executable, "-c", KILL, kind, str(seconds), str(tmp_path / folder)],
-            stdout=subprocess.PIPE,
-        )
-        process.stdout.readline()  # the first chain begins
-        process.stdout.close()
-        return process
-
-    assert start("whole").wait() == 0
-    moments, ends = np.random.default_rng(0), []
-    for _ in range(n_kills):
-        process = start("killed")
-        time.sleep(moments.uniform(0.0, longest))
-        process.kill()
-        ends.append(process.wait())
-    assert ends == [-signal.SIGKILL] * n_kills
-    assert start("killed").wait() == 0
-    whole, killed = (np.load(tmp_path / f"{name}.npy") for name in ("whole", "killed"))
-    assert np.isfinite(whole).all() and np.array_equal(whole, killed)
+    command = [sys.executable, "-m", "tests.inference.killing", kind, str(n_kills)]
+    subprocess.run([*command, str(tmp_path)], check=True)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -27,8 +27,20 @@ from skbayes_sg.kernels.maps import (
     Tanh,
     joined,
 )
+from skbayes_sg.kernels.maps.noise_units import noise_units
 
 STEP = 1e-5
+
+
+def few_rows():
+    """Return the map of two outputs with three coefficients each, one row of no use."""
+    A = np.array([[1.0, 0.3, -0.5], [0.2, -1.0, 0.1], [0.0, 0.0, 0.01]])
+    y = np.array([[1.0, -0.5, 0.2], [0.3, 0.1, -1.0]])
+    map_ = noise_units(A, y, np.array([1.0, 0.5, 2.0]), size=9)
+    assert map_.left.shape == (2, 3)
+    return map_
+
+
 # Each map, and which of its constrained numbers are free.
 MAPS = {
     "real": (Real(2), [0, 1]),
@@ -50,6 +62,7 @@ MAPS = {
     "covariance": (CholeskyCovariance(3), [0, 3, 4, 6, 7, 8]),
     "correlation": (Correlation(4), [4, 8, 9, 12, 13, 14]),
     "joined": (joined(Real(1), AdditiveLogRatio(3), Exp(2)), [0, 1, 2, 4, 5]),
+    "noise units": (few_rows(), list(range(9))),
     "repeated": (Repeated(AdditiveLogRatio(3), 2), [0, 1, 3, 4]),
 }
 

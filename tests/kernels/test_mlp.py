@@ -11,11 +11,16 @@ from skbayes_sg.kernels.capabilities.curvature import (
     add_hessian_diagonal,
     add_prior_hessian_diagonal,
 )
-from skbayes_sg.kernels.coordinates import Identity
+from skbayes_sg.kernels.coordinates import Diagonal, Identity
 from skbayes_sg.kernels.data.minibatch import INDEX
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import ControlVariate, Full
-from skbayes_sg.kernels.likelihoods import Categorical, Gaussian
+from skbayes_sg.kernels.likelihoods import (
+    Categorical,
+    Gaussian,
+    InputDependentGaussian,
+)
+from skbayes_sg.kernels.likelihoods.input_dependent import REACH
 from skbayes_sg.kernels.models.mlp import (
     MLP,
     REFRESH_EVERY,
@@ -42,7 +47,11 @@ from skbayes_sg.kernels.samplers import LeimkuhlerMatthews
 from tests.kernels.examples import csr, features
 
 HIDDEN = {"linear": (), "one": (4,), "two": (4, 3), "three": (3, 4, 2)}
-OUTPUTS = {"classes": (Categorical(), 3), "numbers": (Gaussian(), 2)}
+OUTPUTS = {
+    "classes": (Categorical(), 3),
+    "numbers": (Gaussian(), 2),
+    "varying": (InputDependentGaussian(), 4),
+}
 ROWS = np.array([3, 0, 17, 4, 10], INDEX)
 STEP = 1e-5
 
@@ -57,12 +66,14 @@ def network(
     sparse=False,
     weighted=True,
     learns_precision=True,
+    **settings,
 ):
     """Return a network on random data, the same at every call."""
     rng = np.random.default_rng(n)
     likelihood, n_outputs = OUTPUTS[outputs]
     X = features(rng, n, p).astype(dtype)
-    y = np.arange(n) % 3 if outputs == "classes" else rng.normal(size=(n, n_outputs))
+    y = np.arange(n) % 3 if outputs == "classes" else rng.normal(size=(n, 2))
+    n_parts = 2 * len(hidden) + 2 + (p - 1 if settings.get("by_input") else 0)
     model = MLP(
         activation=ACTIVATIONS[activation](),
         likelihood=likelihood,
@@ -70,8 +81,9 @@ def network(
         y=y.astype(dtype),
         weights=rng.uniform(0.5, 2.0, n if weighted else 0).astype(dtype),
         sizes=np.array([p, *hidden, n_outputs]),
-        precision=rng.uniform(0.5, 2.0, 2 * len(hidden) + 2).astype(dtype),
+        precision=rng.uniform(0.5, 2.0, n_parts).astype(dtype),
         learns_precision=learns_precision,
+        **settings,
     )
     return for_kernels(model)
 
@@ -142,6 +154,8 @@ def test_log_likelihood_is_that_of_the_written_network(activation, outputs):
         log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
         rows = log_p[idx, model.y.astype(int)]
     else:
+        if outputs == "varying":
+            z, noise = z[:, :2], REACH * np.tanh(z[:, 2:] / REACH)
         rows = 0.5 * (noise - np.exp(noise) * (model.y - z) ** 2).sum(axis=1)
     actual = log_likelihood(model, init_work(model), theta, idx)
     np.testing.assert_allclose(actual, model.weights @ rows, rtol=1e-12)
@@ -217,6 +231,15 @@ def test_curvature_is_the_fisher_information(activation, outputs):
     if outputs == "classes":
         p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
         cases = [(np.full(20, float(k)), p[:, k]) for k in range(3)]
+    elif outputs == "varying":
+        # Nodes of the Gauss-Hermite rule, whose second and fourth moments are exact.
+        nodes, mass = np.polynomial.hermite_e.hermegauss(3)
+        sd = np.exp(-0.5 * REACH * np.tanh(z[:, 2:] / REACH))
+        mass = mass / mass.sum()
+        cases = [
+            (z[:, :2] + sd * nodes[[i, j]], np.full(20, mass[i] * mass[j]))
+            for i, j in itertools.product(range(3), repeat=2)
+        ]
     else:
         # Errors of +-s in each output: y has the second moments, not the fourth.
         sd = np.exp(-0.5 * noise)
@@ -344,6 +367,67 @@ def test_precisions_are_drawn_from_their_gamma_conditionals(beta):
         assert abs(sampled.mean() - shape / rate) < 4 * error
         # The sample variance has relative error sqrt((2 + 6 / shape) / n) < 0.04.
         np.testing.assert_allclose(sampled.var(), shape / rate**2, rtol=0.16)
+
+
+def test_precisions_by_input_have_priors_and_conditionals_of_their_own():
+    shape, rate = np.linspace(1.0, 3.0, 6), np.linspace(0.5, 2.0, 6)
+    model = network(by_input=True, shape=shape, rate=rate)
+    theta, rng = random_theta(model), np.random.default_rng(3)
+    weights, biases, _ = unpack(theta, model.sizes)
+    blocks = [*weights[0], biases[0], weights[1], biases[1]]
+    assert len(blocks) == model.precision.size == n_recorded(model) - theta.size
+    target, draws, n = make_target(model, Full(), Identity(), rng), [], 2000
+    expected = 0.0
+    for block, precision in zip(blocks, model.precision, strict=True):
+        expected += 0.5 * block.size * np.log(precision)
+        expected -= 0.5 * precision * (block**2).sum()
+    assert_close(log_prior(model, target.work, theta), expected, 1e-12)
+    for _ in range(n):
+        for _ in range(REFRESH_EVERY):
+            refresh(model, target, theta, rng)
+        draws.append(target.work.precision.copy())
+    for block, a, b, sampled in zip(
+        blocks, shape, rate, np.transpose(draws), strict=True
+    ):
+        a, b = a + block.size / 2, b + (block**2).sum() / 2
+        assert abs(sampled.mean() - a / b) < 4 * np.sqrt(a / n) / b
+    integrated = model._replace(precision=np.zeros_like(model.precision))
+    work, out = init_work(integrated), np.zeros_like(theta)
+    add_prior_gradient(integrated, work, theta, out)
+    numeric = central_differences(lambda t: log_prior(integrated, work, t), theta)
+    assert_close(out, numeric, 1e-6)
+
+
+@pytest.mark.parametrize("n", [20, CHUNK + 30])
+def test_noise_is_drawn_from_its_gamma_conditional(n):
+    model = network(outputs="numbers", n=n, p=2, hidden=(3,), learns_precision=False)
+    theta, rng = random_theta(model), np.random.default_rng(3)
+    scale = np.linspace(0.5, 2.0, theta.size)
+    target = make_target(model, Full(), Diagonal(0.1 + 0 * scale, scale), rng)
+    position = (theta - 0.1) / scale
+    draws, n_draws = [], 1000 if n == 20 else 300
+    for _ in range(n_draws):
+        for _ in range(REFRESH_EVERY):
+            refresh(model, target, position, rng)
+        draws.append((0.1 + scale * position)[-2:])
+    np.testing.assert_allclose((0.1 + scale * position)[:-2], theta[:-2], rtol=1e-12)
+    z, _ = written_outputs("tanh", model, theta)
+    squares = model.weights @ (model.y - z) ** 2
+    a, b = 1.0 + model.weights.sum() / 2, 1.0 + squares / 2
+    precisions = np.exp(draws)
+    np.testing.assert_array_less(
+        np.abs(precisions.mean(axis=0) - a / b), 4 * np.sqrt(a / n_draws) / b
+    )
+    np.testing.assert_allclose(precisions.var(axis=0), a / b**2, rtol=0.35)
+
+
+def test_a_batch_of_a_stream_does_not_draw_the_noise():
+    model = network(outputs="numbers", learns_precision=False, draws_noise=False)
+    theta, rng = random_theta(model), np.random.default_rng(3)
+    before, target = theta.copy(), make_target(model, Full(), Identity(), rng)
+    for _ in range(REFRESH_EVERY):
+        refresh(model, target, theta, rng)
+    np.testing.assert_array_equal(theta, before)
 
 
 def test_fixed_precisions_stay():

@@ -227,23 +227,6 @@ def test_a_forgotten_jacobian_is_rejected():
 
 
 @pytest.mark.long
-def test_langevin_through_maps_is_of_first_order():
-    """Errors of the variance of Gamma laws at h = 0.1 and 0.05: 12 %, and half of it.
-
-    Monte Carlo errors of 0.4 % make one of 0.04 in the ratio.
-    """
-    errors, map_ = [], joined(Exp(2), Interval(np.zeros(2), np.ones(2)))
-    for h in (0.1, 0.05):
-        draws, laws = law_of(map_, SGLD(), h, n_draws=200_000)
-        square = (draws[:, :2] - laws[0].mean()) ** 2 / laws[0].var()
-        mean, scatter = batch_means(square.mean(axis=1))
-        assert scatter < 0.006
-        errors.append(mean - 1)
-    assert errors[0] > 0.09
-    assert abs(errors[1] / errors[0] - 1 / 2) < 0.13
-
-
-@pytest.mark.long
 def test_mirrored_langevin_on_the_posterior_of_its_paper():
     """11 parts, counts of 10000, 10 and 10, shapes of 0.1 (Hsieh et al., 2018).
 

@@ -241,6 +241,7 @@ def test_parameters_of_every_estimator_are_of_the_sampling_or_of_the_posterior(k
         *("temperature", "prior_variance", "fit_intercept", "class_weight"),
         *("intercept_variance", "prior", "positive", "bounds"),
         *("hidden_layer_sizes", "activation", "weight_precision", "noise_precision"),
+        "noise",
         *("n_factors", "biases", "noise_dof", "precision_prior", "hyperparameters"),
         *("user_features", "item_features", "rating_range"),
     }

@@ -23,10 +23,11 @@ from skbayes_sg import (
     SGNHTClassifierMLP,
 )
 from skbayes_sg.inference import running, storage
-from skbayes_sg.inference.exploration import mlp as mlp_exploration
-from skbayes_sg.inference.exploration.mlp import exchangeable_mean
+from skbayes_sg.inference.exploration import mlp_training, mlp_units
+from skbayes_sg.inference.exploration.mlp_units import exchangeable_mean
 from skbayes_sg.kernels.models.mlp import unpack
 from skbayes_sg.kernels.samplers import BAOAB, SGHMC
+from skbayes_sg.neural_network._regressor import NOISE_RATE, NOISE_SHAPE
 
 LONG = pytest.mark.long  # each compiles a combination of its own
 SHORT = dict(n_draws=10, burn_in=40, thin=2, n_chains=2, random_state=0)
@@ -71,9 +72,11 @@ def test_fitted_attributes(fitted):
     assert (fitted.burn_in_, fitted.thin_, fitted.n_iter_) == (40, 2, 60)
     assert fitted.batch_size_ == fitted.n_samples_seen_ == 150
     assert fitted.gradient_noise_ratio_ == 0
-    # Chains start at modes of their own and move, and so do the precisions.
+    # Chains start at modes of their own and move; precisions are held.
     assert np.abs(fitted.samples_[0, 0] - fitted.samples_[1, 0]).max() > 0.1
-    assert (fitted.samples_.std(axis=1) > 0).all()
+    assert (fitted.samples_[..., :-4].std(axis=1) > 0).all()
+    assert (fitted.samples_[..., -4:] == fitted.samples_[0, 0, -4:]).all()
+    assert fitted.temperature_ == 0.1 and np.isnan(fitted.r_hat_)
 
 
 def test_probabilities_are_averages_of_probabilities(fitted, iris):
@@ -128,7 +131,7 @@ def exact_regression(X, t, weight_precision):
                 value -= 0.5 * np.linalg.slogdet(root)[1]
                 error = t - design @ mu
                 value -= 0.5 * (noise * error @ error + prior @ mu**2)
-                value += log_noise - noise
+                value += NOISE_SHAPE * log_noise - NOISE_RATE * noise
                 if gamma:
                     value += log_w - w + log_b - b
                 p = np.exp(value)
@@ -328,8 +331,8 @@ def test_warm_start_with_other_data_goes_on_from_the_last_draws(iris):
 def test_a_killed_fit_ends_with_the_same_draws(
     monkeypatch, stop_after, tmp_path, iris, n_chunks
 ):
-    monkeypatch.setattr(mlp_exploration, "MIN_TRAINING", 10)
-    monkeypatch.setattr(mlp_exploration, "EPOCHS", 1)
+    monkeypatch.setattr(mlp_training, "MIN_TRAINING", 10)
+    monkeypatch.setattr(mlp_training, "EPOCHS", 1)
     whole = short().fit(*iris).samples_
     model = short(checkpoint=tmp_path / "run")
     stop_after(n_chunks, lambda: model.fit(*iris))
@@ -370,7 +373,7 @@ def test_partial_fit_weighs_rows_up_to_all_seen(iris):
     for part in np.split(order, 3):
         model.partial_fit(X[part], y[part], classes=[0, 1, 2])
     assert model.n_samples_seen_ == 150
-    np.testing.assert_allclose(model._model.weights, 3.0 / model.temperature)
+    np.testing.assert_allclose(model._model.weights, 3.0 / model.temperature_)
     assert model.score(X, y) > 0.85
     with pytest.raises(ValueError, match="classes"):
         model.partial_fit(X, y, classes=[0, 1, 2, 3])
@@ -400,9 +403,7 @@ def test_regressor_partial_fit_keeps_its_units(line):
 def test_gradients(iris, gradient):
     model = short(gradient=gradient, batch_size=50, burn_in=100).fit(*iris)
     assert model.score(*iris) > 0.9
-    assert (
-        0 <= model.gradient_noise_ratio_ <= 2 * mlp_exploration.HEAT / model.temperature
-    )
+    assert 0 <= model.gradient_noise_ratio_ <= 2 * mlp_units.HEAT / model.temperature_
 
 
 @pytest.mark.parametrize("gradient", ["weighted", "weighted-cv"])

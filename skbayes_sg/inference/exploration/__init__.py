@@ -7,13 +7,16 @@ import skbayes_sg.inference.exploration.lda  # noqa: F401  registers
 import skbayes_sg.inference.exploration.matrix_factorization  # noqa: F401  registers
 import skbayes_sg.inference.exploration.mlp  # noqa: F401  registers
 import skbayes_sg.inference.exploration.sequences  # noqa: F401  registers
+import skbayes_sg.inference.exploration.wide  # noqa: F401  registers
 from skbayes_sg.inference.exploration.one_mode import explore
 from skbayes_sg.inference.exploration.request import (
     Exploration,
     Request,
     Settings,
     check_draws,
+    check_fit,
     for_diagnostics,
+    longer_thin,
 )
 
 __all__ = [
@@ -21,6 +24,8 @@ __all__ = [
     "Request",
     "Settings",
     "check_draws",
+    "check_fit",
     "explore",
     "for_diagnostics",
+    "longer_thin",
 ]

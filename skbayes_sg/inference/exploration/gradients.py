@@ -18,7 +18,9 @@ from skbayes_sg.kernels.gradients import GRADIENTS, Full, Minibatch
 from skbayes_sg.kernels.protocol.gradient import (
     batch_size_of,
     centered_at,
+    is_prepared,
     needs_mode,
+    prepare,
     with_batch_size,
 )
 from skbayes_sg.kernels.protocol.model import n_rows
@@ -50,7 +52,10 @@ def gradient_of_batch(model, request, region, typical):
 
 
 def gradient_of_data(model, request, region, typical):
-    """Return a gradient estimator and its relative variance, (d,)."""
+    """Return a gradient estimator and its relative variance, (d,).
+
+    Where it takes long to prepare, `request.memory` has it prepared, as "ready".
+    """
     n, gradient = n_rows(model), request.settings.gradient
     sampler, size = request.sampler, request.settings.batch_size
     check_batch_size(size, n)
@@ -61,6 +66,17 @@ def gradient_of_data(model, request, region, typical):
     def noise_of(gradient):
         seed = request.seed("gradient noise")
         return gradient_noise(model, gradient, region, others, seed)
+
+    last = {}  # noise and prepared estimator of the last size, which holds all rows
+
+    def noise_at(size):
+        if size not in last:
+            last.clear()
+            sized = with_batch_size(estimator, size)
+            ready = prepare(sized, model)
+            ready = ready if is_prepared(ready) else None
+            last[size] = noise_of(ready or sized), ready
+        return last[size][0]
 
     if not isinstance(gradient, str):
         if needs_mode(gradient):
@@ -85,7 +101,7 @@ def gradient_of_data(model, request, region, typical):
         size = automatic_batch_size(
             n,
             sampler,
-            lambda size: noise_of(with_batch_size(estimator, size)),
+            noise_at,
             typical.steepness,
         )
     elif size == "auto":
@@ -94,8 +110,9 @@ def gradient_of_data(model, request, region, typical):
         size = max(few, n // 100)
     if gradient == "auto" and request.settings.batch_size == "auto" and size > n // 2:
         return exact
-    estimator = with_batch_size(estimator, size)
-    return estimator, noise_of(estimator)
+    noise_at(size)
+    noise, request.memory["ready"] = last[size]
+    return with_batch_size(estimator, size), noise
 
 
 def automatic_batch_size(n, sampler, noise_of, steepness=1.0, least=MIN_BATCH):

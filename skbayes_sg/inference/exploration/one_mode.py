@@ -68,6 +68,7 @@ def explore(model, request):
         step_limit=step_limit(sampler, region, noise=noise),
         center=center,
         factor=region.factor if _is_verified(model, center, typical) else None,
+        ready=request.memory.get("ready"),
     )
 
 

@@ -12,6 +12,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, eigsh
 from scipy.special import ndtri
 
 from skbayes_sg.inference.curvature import (
@@ -20,12 +21,19 @@ from skbayes_sg.inference.curvature import (
     whitening,
 )
 from skbayes_sg.inference.exploration.region import Region, region_of
-from skbayes_sg.kernels.generic import implements
+from skbayes_sg.kernels.generic import for_kernels, implements
 from skbayes_sg.kernels.passes import log_posterior, mean_hessian
-from skbayes_sg.kernels.protocol.model import init_work, n_rows, parameter_dtype
+from skbayes_sg.kernels.protocol.model import (
+    init_work,
+    n_parameters,
+    n_rows,
+    parameter_dtype,
+    thinned,
+)
 
 PILOT_DRAWS = 128
 PROBES = 16  # draws of the Gaussian at which the score is compared with a Gaussian's
+ENOUGH_ROWS, ROWS_PER_PARAMETER = 2**16, 512  # for these draws
 SKEWED = 0.3  # difference of the scores from which the Gaussian does not serve
 BENT = 1.5  # mean curvature over that at the mode: not even roughly a Gaussian
 WARMUP = 32  # trajectories of each of the first chains
@@ -33,6 +41,7 @@ MAX_CHAINS = 12
 MEMORY = 0.75  # weight of the Hessians of earlier chains
 MANY = 64  # draws over which Hessians are averaged where that costs little
 FEW_NUMBERS = 2e5  # rows times parameters up to which chains may be longer
+MAX_EIGENVALUES = 512  # parameters up to which all eigenvalues are computed
 ACCEPTANCE = 0.8
 TURN = 1.5  # leapfrog steps make up to such an angle, a quarter of a full turn
 MAX_LEAPFROG = 16
@@ -79,10 +88,18 @@ def pilot(model, region, seed):
     z = rng.standard_normal((PILOT_DRAWS, d))
     if factor.ndim < 2:
         return Pilot(region.mode + z * factor, region, 1.0, 1.0)
-    density = whitened_density(model, region.mode, factor)
+    density = whitened_density(_fewer_rows(model), region.mode, factor)
     if difference_of_scores(density, d, rng) <= SKEWED:
         return Pilot(region.mode + z @ factor.T, region, 1.0, 1.0)
     return _exact_pilot(model, region, rng)
+
+
+def _fewer_rows(model):
+    """Return the model on some of its rows, enough to see how skewed it is."""
+    every = n_rows(model) // max(ENOUGH_ROWS, ROWS_PER_PARAMETER * n_parameters(model))
+    if every < 2 or not implements(thinned, model):
+        return model
+    return for_kernels(thinned(model, every))
 
 
 def difference_of_scores(density, d, rng):
@@ -157,16 +174,23 @@ def _exact_pilot(model, region, rng):
     others = chosen(draws[1::2], n_hessians)
     draws = draws[each - 1 :: each]
     found = region_of(mode, mean, region.preconditioner, dtype).seen_by(draws)
-    unit = found.unit
-    matrices = (unit.T @ curvature_matrix(model, theta) @ unit for theta in others)
-    largest = rare_value([_largest_eigenvalue(one) for one in matrices])
-    bend = _largest_eigenvalue(region.factor.T @ mean @ region.factor)
+    matrices = (curvature_matrix(model, theta) for theta in others)
+    largest = rare_value([_largest_eigenvalue(one, found.unit) for one in matrices])
+    bend = _largest_eigenvalue(mean, region.factor)
     return Pilot(draws, found, max(1.0, largest / found.largest), bend)
 
 
-def _largest_eigenvalue(matrix):
-    # Asked for this one alone, LAPACK fails where others are equal up to rounding.
-    return np.linalg.eigvalsh(matrix)[-1]
+def _largest_eigenvalue(matrix, unit):
+    """Return the largest eigenvalue of L' H L."""
+    d = len(matrix)
+    if d <= MAX_EIGENVALUES:
+        # Asked for this one alone, LAPACK fails where others are equal up to rounding.
+        return np.linalg.eigvalsh(unit.T @ matrix @ unit)[-1]
+    product = LinearOperator((d, d), lambda v: unit.T @ (matrix @ (unit @ v)))
+    start = np.random.default_rng(0).standard_normal(d)
+    return eigsh(product, 1, which="LA", v0=start, tol=1e-3, return_eigenvectors=False)[
+        0
+    ]
 
 
 def rare_value(values):

@@ -83,7 +83,9 @@ class Exploration(NamedTuple):
     step_limit: float | None  # largest stable step size, where it is known
     center: np.ndarray | None = None  # (d,) posterior means where sds are known
     factor: np.ndarray | None = None  # (d, d) F, F F' about the covariance, to verify
+    ready: Any = None  # NamedTuple: `gradient` prepared for the data, where it is known
     spent: int = 0  # iterations of burn-in that the exploration has made
+    completion: Any = None  # what makes whole draws of those of the chains, see `wide`
 
 
 @python_op
@@ -92,6 +94,24 @@ def check_draws(model, draws, step_size):
 
     For models of which a part may diverge unseen in the mean over all parameters.
     """
+
+
+@python_op
+def check_fit(model, found, draws):
+    """Raise a DivergenceError if draws fit worse than what the exploration found.
+
+    `draws` are all recorded draws, (n_chains, n_draws, dim).
+    """
+
+
+@python_op
+def longer_thin(model, found, settings, draws):
+    """Return the thinning with which chains should continue, None if all is well.
+
+    The `draws` made so far are then discarded. The answer may depend on the draws, but
+    not on time, so that equal seeds give equal draws.
+    """
+    return None
 
 
 @python_op

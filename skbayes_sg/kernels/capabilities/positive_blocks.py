@@ -36,10 +36,12 @@ def n_simplexes(model):
 
 
 @python_op
-def typical_rates(sampler, model, shape, rate, gain):
-    """Return the rates c at which a sampler moves typical parameters, (d,).
+def typical_rates(sampler, model, shape, rate, gain, theta, time):
+    """Return rates c at which a sampler moves parameters, (n, d), equally likely ones.
 
-    `shape` is that of the prior, `gain` the contribution of all rows to it, and `rate`
-    the rate of the posterior, at which samplers move by default.
+    They are those of a chain that starts at `theta` and moves for `time`, infinite for
+    a chain that has forgotten its start. `shape` is that of the prior, `gain` the
+    contribution of all rows to it, and `rate` that of the posterior, at which samplers
+    move by default.
     """
-    return rate
+    return rate[None]

@@ -50,10 +50,13 @@ def as_blocks(x, order, intercept):
     (n, p), k = x.shape, LINE // x.itemsize
     data = np.zeros((-(-n // k), p + int(intercept), k), x.dtype)
     whole, rest = divmod(n, k)
+    buffer = np.empty((CHUNK * k, p), x.dtype)
     for first in range(0, whole, CHUNK):
         part = data[first : min(first + CHUNK, whole)]
-        rows = order[first * k : (first + len(part)) * k]
-        part[:, :p] = x[rows].reshape(-1, k, p).transpose(0, 2, 1)
+        rows = buffer[: len(part) * k]
+        chosen = order[first * k : (first + len(part)) * k]
+        np.take(x, chosen, axis=0, out=rows, mode="clip")  # "raise" would copy twice
+        part[:, :p] = rows.reshape(-1, k, p).transpose(0, 2, 1)
     data[:, p:] = 1.0
     if rest:
         data[whole, :p, :rest] = x[order[whole * k :]].T

@@ -8,6 +8,7 @@ The log precisions t are parameters of the model, by the map of `log_gamma`. Use
 standard deviations.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,9 +22,12 @@ from skbayes_sg.kernels.likelihoods.protocol import (
     add_noise_prior_curvature,
     add_noise_prior_gradient,
     add_noise_score,
+    add_noise_statistics,
     curvature,
     curvature_factor,
     curvature_slope,
+    draw_noise,
+    has_conjugate_noise,
     log_density,
     n_noise,
     natural_noise,
@@ -34,6 +38,8 @@ from skbayes_sg.kernels.likelihoods.protocol import (
     score,
 )
 from skbayes_sg.kernels.numerics.exponential import tame_exp
+
+TINY = 1e-30  # the smallest precision that is drawn
 
 
 class FixedGaussian(NamedTuple):
@@ -125,6 +131,28 @@ def _(likelihood, eta, y, noise, scale, out):
         for b in range(y.shape[1]):
             error = y[k, b] - eta[k, b]
             out[k] += scale[b] * 0.5 * (1.0 - precision * error * error)
+
+
+@has_conjugate_noise.register(Gaussian)
+def _(likelihood):
+    return True
+
+
+@add_noise_statistics.register(Gaussian)
+def _(likelihood, eta, y, scale, out):
+    for k in range(y.shape[0]):
+        for b in range(y.shape[1]):
+            error = y[k, b] - eta[k, b]
+            out[k] += scale[b] * error * error
+
+
+@draw_noise.register(Gaussian)
+def _(likelihood, statistics, total, beta, rng, out):
+    # exp(t) ~ Gamma(a + total / 2, b + s / 2) given the sum s of squared errors.
+    for k in range(out.size):
+        shape = beta * (likelihood.shape + 0.5 * total)
+        rate = beta * (likelihood.rate + 0.5 * statistics[k])
+        out[k] = math.log(max(rng.standard_gamma(shape) / rate, TINY))
 
 
 @noise_score.register(Gaussian)

@@ -50,6 +50,29 @@ def add_noise_score(likelihood, eta, y, noise, scale, out):
 
 
 @kernel_op
+def has_conjugate_noise(likelihood):
+    """Whether `draw_noise` can draw the noise from its conditional distribution."""
+    return False
+
+
+@kernel_op
+def add_noise_statistics(likelihood, eta, y, scale, out):
+    """Add the sum over rows of what `draw_noise` needs, weighted by `scale`, to `out`.
+
+    `out` holds a number per parameter of the noise.
+    """
+
+
+@kernel_op
+def draw_noise(likelihood, statistics, total, beta, rng, out):
+    """Write a draw of the noise given the predictors to `out`.
+
+    `statistics` are those of rows whose weights sum to `total`; the conditional density
+    is raised to the power of `beta`.
+    """
+
+
+@kernel_op
 def noise_score(likelihood, eta, y, noise, out):
     """Write d log f(y_b | eta_b) / d noise_j to the first b columns of `out`.
 

@@ -15,6 +15,9 @@ another. What compiles them registers `init_work` and `init_expansion`.
 from typing import NamedTuple
 
 import numpy as np
+from numba import types
+from numba.core.errors import TypingError
+from numba.extending import overload
 
 from skbayes_sg.kernels.capabilities.expansion import (
     add_beyond_linear,
@@ -73,6 +76,27 @@ class AutodiffExpansion(NamedTuple):
     behind: np.ndarray  # (d,)
 
 
+def check_theta(theta):
+    """Refuse parameters of another type, whose bits the functions would misread."""
+    if theta.dtype != np.float64:
+        raise TypeError(wrong_type(theta.dtype))
+
+
+@overload(check_theta)
+def _(theta):
+    if theta.dtype != types.float64:
+        raise TypingError(wrong_type(theta.dtype))
+    return lambda theta: None
+
+
+def wrong_type(dtype):
+    """Return what is said of parameters of this type."""
+    return (
+        f"theta has dtype {dtype}, but models of your own compute in float64; pass "
+        "theta.astype(np.float64)"
+    )
+
+
 @n_parameters.register(Autodiff)
 def _(model):
     return model.d
@@ -91,6 +115,7 @@ def _(model):
 @helper
 def add_rows_by(address, model, work, theta, center, idx, scale, out):
     """Call a function of rows, for as many at a time as the buffer holds."""
+    check_theta(theta)
     most = work.buffer.size // (model.rows.shape[1] * model.each)
     for first in range(0, idx.size, most):
         part = idx[first : first + most]
@@ -101,10 +126,10 @@ def add_rows_by(address, model, work, theta, center, idx, scale, out):
 @entry_point
 def add_all_rows_by(address, model, work, theta, out):
     """Call a function of rows for all of them."""
-    idx = row_buffer()
+    idx, center = row_buffer(), theta.copy()
     for first in range(0, n_rows(model), idx.size):
         rows = fill_rows(idx, first, n_rows(model))
-        add_rows_by(address, model, work, theta, theta, rows, 1.0, out)
+        add_rows_by(address, model, work, theta, center, rows, 1.0, out)
 
 
 @add_gradient.register(Autodiff)
@@ -126,11 +151,13 @@ def _(model, work, theta, idx):
 
 @add_prior_gradient.register(Autodiff)
 def _(model, work, theta, out):
+    check_theta(theta)
     call_by(work.prior, (theta, work.total, out))
 
 
 @log_prior.register(Autodiff)
 def _(model, work, theta):
+    check_theta(theta)
     work.total[0] = 0.0
     call_by(work.prior, (theta, work.total, work.g))
     return work.total[0]

@@ -1,7 +1,7 @@
 """Multilayer perceptrons with Gaussian weights of unknown scale.
 
     a_0 = x,    z_l = a_{l-1} W_l + b_l,    a_l = activation(z_l),    y ~ f(. | z_L)
-    entries of W_l ~ N(0, 1 / lambda),  of b_l likewise;  each lambda ~ Gamma(1, 1)
+    entries of W_l ~ N(0, 1 / lambda),  of b_l likewise;  each lambda ~ Gamma(a, rate b)
 
 Packing of theta, for layers of sizes m_0 (features), m_1, ..., m_L (outputs):
 
@@ -15,10 +15,15 @@ Packing of theta, for layers of sizes m_0 (features), m_1, ..., m_L (outputs):
 
 The lambdas are drawn from their Gamma conditionals after every tenth step, because the
 weights determine them almost exactly and move slowly. They are stored in the work. A
-recorded draw is theta, followed by the 2 L lambdas of W_1, b_1, W_2, b_2, ...
+recorded draw is theta, followed by the 2 L lambdas of W_1, b_1, W_2, b_2, ... If each
+input has a lambda of its own (automatic relevance determination), those of the rows of
+W_1 take the place of the first.
 
 A lambda of 0 means that it is integrated out: the prior of m weights w is then
-p(w) = (1 + |w|^2 / 2)^-(1 + m / 2), with the gradient -E(lambda | w) w.
+p(w) = (b + |w|^2 / 2)^-(a + m / 2), with the gradient -E(lambda | w) w.
+
+Noise of a conjugate likelihood moves with the weights and is also drawn from its exact
+conditional distribution, by a pass over all rows whose share of the work is small.
 """
 
 import itertools
@@ -31,14 +36,17 @@ from skbayes_sg.kernels.capabilities.curvature import (
     add_hessian_diagonal,
     add_prior_hessian_diagonal,
 )
-from skbayes_sg.kernels.data.minibatch import fill_rows, row_buffer
+from skbayes_sg.kernels.data.minibatch import INDEX, fill_rows, row_buffer
 from skbayes_sg.kernels.data.rows import copy_rows, shape_rows
 from skbayes_sg.kernels.generic import entry_point, helper
 from skbayes_sg.kernels.likelihoods.protocol import (
     add_noise_prior_curvature,
     add_noise_prior_gradient,
     add_noise_score,
+    add_noise_statistics,
     curvature_factor,
+    draw_noise,
+    has_conjugate_noise,
     log_density,
     n_noise,
     noise_curvature,
@@ -53,6 +61,14 @@ from skbayes_sg.kernels.models.mlp_passes import (
     offset,
     products,
 )
+from skbayes_sg.kernels.models.mlp_prior import (
+    mean_precision,
+    part_size,
+    prior_rate,
+    prior_shape,
+    sum_squares,
+)
+from skbayes_sg.kernels.protocol.coordinates import shift
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
     add_prior_gradient,
@@ -69,6 +85,8 @@ from skbayes_sg.kernels.protocol.model import (
 from skbayes_sg.kernels.protocol.target import locate
 
 REFRESH_EVERY = 10  # steps between two draws of the lambdas
+NOISE_ROWS = 5000  # rows between two exact draws of the noise are at least so many
+GAMMA_1_1 = np.empty(0)  # stands for shapes and rates of 1
 
 
 class MLP(NamedTuple):
@@ -83,6 +101,10 @@ class MLP(NamedTuple):
     precision: np.ndarray  # (2 L,) the lambdas, or their initial values
     learns_precision: bool
     temperature: float = 1.0  # of the likelihood, already included in the weights
+    shape: np.ndarray = GAMMA_1_1  # (2 L,) of the priors of the lambdas, or empty
+    rate: np.ndarray = GAMMA_1_1
+    by_input: bool = False  # each input has a lambda: m_0 - 1 more than 2 L
+    draws_noise: bool = True  # the rows are all, so that the noise can be drawn exactly
 
 
 class MLPWork(NamedTuple):
@@ -95,6 +117,8 @@ class MLPWork(NamedTuple):
     g: np.ndarray  # gradient of a chunk with respect to all W_l and b_l
     precision: np.ndarray  # (2 L,)
     clock: np.ndarray  # (1,) steps so far
+    rows: np.ndarray  # (CHUNK,) row indices
+    noise: np.ndarray  # (2, n_noise) what a draw of the noise needs, and the draw
 
 
 def pack(weights, biases, noise=()):
@@ -144,6 +168,8 @@ def _(model):
         g=np.zeros(_n_weights(model), dtype),
         precision=model.precision.copy(),
         clock=np.zeros(1, np.int64),
+        rows=np.zeros(CHUNK, INDEX),
+        noise=np.zeros((2, n_noise(model.likelihood, sizes[-1]))),
     )
 
 
@@ -217,11 +243,11 @@ def _(model, work, theta, idx, scale, out):
 def _(model, work, theta, out):
     first = 0
     for part in range(work.precision.size):
-        stop = first + _part_size(model.sizes, part)
+        stop = first + part_size(model, part)
         w, total = theta[first:stop], out[first:stop]
         precision = work.precision[part]
         if precision == 0.0:
-            precision = w.dtype.type(mean_precision(w))
+            precision = w.dtype.type(mean_precision(model, part, w))
         for j in range(w.size):  # vectorizes only from 0 and with a single type
             total[j] -= precision * w[j]
         first = stop
@@ -232,11 +258,12 @@ def _(model, work, theta, out):
 def _(model, work, theta):
     total, first = 0.0, 0
     for part in range(work.precision.size):
-        size = _part_size(model.sizes, part)
+        size = part_size(model, part)
         precision = work.precision[part]
-        squares = _sum_squares(theta[first : first + size])
+        squares = sum_squares(theta[first : first + size])
         if precision == 0.0:
-            total -= (1.0 + 0.5 * size) * math.log1p(0.5 * squares)
+            a, b = prior_shape(model, part), prior_rate(model, part)
+            total -= (a + 0.5 * size) * math.log1p(0.5 * squares / b)
         else:
             total += 0.5 * (size * math.log(precision) - precision * squares)
         first += size
@@ -247,7 +274,7 @@ def _(model, work, theta):
 def _(model, work, theta, out):
     first = 0
     for part in range(work.precision.size):
-        stop = first + _part_size(model.sizes, part)
+        stop = first + part_size(model, part)
         out[first:stop] += work.precision[part]
         first = stop
     add_noise_prior_curvature(model.likelihood, theta[first:], out[first:])
@@ -255,24 +282,53 @@ def _(model, work, theta, out):
 
 @refresh.register(MLP)
 def _(model, target, position, rng):
-    # p(lambda | w)^beta = Gamma(1 + beta m / 2, beta (1 + |w|^2 / 2)) of m weights w,
-    # beta the inverse temperature.
-    target.work.clock[0] += 1
-    if not model.learns_precision or target.work.clock[0] % REFRESH_EVERY != 0:
-        return
-    theta, beta = locate(target, position), target.inverse_temperature
-    first = 0
+    clock = target.work.clock
+    clock[0] += 1
+    if model.learns_precision and clock[0] % REFRESH_EVERY == 0:
+        _draw_precisions(model, target, locate(target, position), rng)
+    if model.draws_noise and has_conjugate_noise(model.likelihood):
+        if clock[0] % max(REFRESH_EVERY, n_rows(model) // NOISE_ROWS) == 0:
+            _draw_noise(model, target, position, rng)
+
+
+@helper
+def _draw_precisions(model, target, theta, rng):
+    # p(lambda | w)^beta = Gamma(1 + beta (a - 1 + m / 2), beta (b + |w|^2 / 2)) of m
+    # weights w, beta the inverse temperature.
+    beta, first = target.inverse_temperature, 0
     for part in range(target.work.precision.size):
-        size = _part_size(model.sizes, part)
-        rate = beta * (1.0 + 0.5 * _sum_squares(theta[first : first + size]))
-        shape = 1.0 + 0.5 * beta * size
+        size, b = part_size(model, part), prior_rate(model, part)
+        rate = beta * (b + 0.5 * sum_squares(theta[first : first + size]))
+        shape = 1.0 + beta * (prior_shape(model, part) - 1.0 + 0.5 * size)
         target.work.precision[part] = rng.standard_gamma(shape) / rate
         first += size
 
 
+@helper
+def _draw_noise(model, target, position, rng):
+    theta, work, end = locate(target, position), target.work, _n_weights(model)
+    statistics, new = work.noise[0], work.noise[1]
+    statistics[:] = 0.0
+    total, n = 0.0, n_rows(model)
+    for first in range(0, n, CHUNK):
+        rows = fill_rows(work.rows, first, n)
+        factor = work.row[: rows.size]
+        for b in range(rows.size):
+            factor[b] = _weight(model, rows[b])
+            total += factor[b]
+        z, y = _outputs(model, work, theta, rows), _targets(model, work, rows)
+        add_noise_statistics(model.likelihood, z.T, y, factor, statistics)
+    if not np.isfinite(statistics).all():
+        return  # the divergence is found out soon
+    beta = target.inverse_temperature
+    draw_noise(model.likelihood, statistics, total, beta, rng, new)
+    for k in range(new.size):
+        shift(target.coordinates, end + k, new[k] - theta[end + k], position)
+
+
 @n_recorded.register(MLP)
 def _(model):
-    return n_parameters(model) + 2 * (model.sizes.size - 1)
+    return n_parameters(model) + model.precision.size
 
 
 @record.register(MLP)
@@ -288,12 +344,6 @@ def network_outputs(model, work, theta, out):
     for first in range(0, n_rows(model), CHUNK):
         rows = fill_rows(idx, first, n_rows(model))
         out[first : first + rows.size] = _outputs(model, work, theta, rows)
-
-
-@helper
-def mean_precision(w):
-    """Return E(lambda | w)."""
-    return (1.0 + 0.5 * w.size) / (1.0 + 0.5 * _sum_squares(w))
 
 
 @helper
@@ -318,21 +368,6 @@ def _targets(model, work, rows):
 @helper
 def _n_weights(model):
     return offset(model.sizes, model.sizes.size)
-
-
-@helper
-def _part_size(sizes, part):
-    """Return the number of weights that share a lambda, for W_1, b_1, W_2, ..."""
-    k = part // 2
-    return sizes[k] * sizes[k + 1] if part % 2 == 0 else sizes[k + 1]
-
-
-@helper
-def _sum_squares(x):
-    total = 0.0
-    for j in range(x.size):
-        total += x[j] * x[j]
-    return total
 
 
 @helper

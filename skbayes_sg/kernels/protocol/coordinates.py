@@ -23,6 +23,15 @@ def push_forward(coordinates, vector, out):
 
 
 @kernel_op
+def shift(coordinates, j, change, position):
+    """Add `change` to number j of theta, by a change of `position`.
+
+    For models that draw a parameter from its conditional distribution between steps.
+    """
+    raise NotImplementedError
+
+
+@kernel_op
 def follow(coordinates, precision, theta, position):
     """Adapt to new precisions of the prior, (d,), and `position` to stay at theta.
 

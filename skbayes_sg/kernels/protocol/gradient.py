@@ -24,6 +24,12 @@ def prepare(gradient, model):
 
 
 @python_op
+def is_prepared(gradient):
+    """Whether `prepare` has been called, so that calling it again changes nothing."""
+    return False
+
+
+@python_op
 def batch_size_of(gradient):
     """Return the number of rows in a minibatch, None if the estimator uses all rows."""
     return None

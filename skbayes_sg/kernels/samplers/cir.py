@@ -154,42 +154,45 @@ def _(sampler, model):
     return sampler
 
 
-@is_lazy.register(SCIR)
-@is_lazy.register(LazySCIR)
-def _(sampler):
+def _always(sampler):
     return True
 
 
-@stable_step.register(SCIR)
-@stable_step.register(LazySCIR)
-def _(sampler):
+def _any_step(sampler):
     return math.inf
 
 
-@accurate_step.register(SCIR)
-@accurate_step.register(LazySCIR)
-def _(sampler, noise, tolerance):
+def _accurate_step(sampler, noise, tolerance):
     # tanh(h / 4) V = tolerance, where V is the variance of b over b itself.
     return 4.0 * math.atanh(min(tolerance / max(float(np.max(noise)), TINY), 0.995))
 
 
-@relaxation.register(SCIR)
-@relaxation.register(LazySCIR)
-def _(sampler, h):
+def _relaxation(sampler, h):
     return max(1.0, 2.0 / h)
 
 
-@preconditioner_of.register(SCIR)
-@preconditioner_of.register(LazySCIR)
-def _(sampler):
+def _no_preconditioner(sampler):
     return "none"
 
 
-@check_parts.register(SCIR)
-@check_parts.register(LazySCIR)
-def _(sampler, model, gradient, coordinates):
+def _check_parts(sampler, model, gradient, coordinates):
     check_gains(sampler, model, gradient)
     check_untouched(sampler, coordinates)
+
+
+def moves_counts(kind):
+    """Register what all samplers that move counts by exact transitions share."""
+    is_lazy.register(kind)(_always)
+    stable_step.register(kind)(_any_step)
+    accurate_step.register(kind)(_accurate_step)
+    relaxation.register(kind)(_relaxation)
+    preconditioner_of.register(kind)(_no_preconditioner)
+    check_parts.register(kind)(_check_parts)
+    return kind
+
+
+moves_counts(SCIR)
+moves_counts(LazySCIR)
 
 
 def check_gains(sampler, model, gradient):

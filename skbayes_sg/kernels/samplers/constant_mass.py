@@ -13,27 +13,24 @@ import math
 from typing import NamedTuple
 
 from skbayes_sg.kernels.capabilities.positive_blocks import n_simplexes, positive_prior
-from skbayes_sg.kernels.capabilities.theta_blocks import draw_rows, is_lazy
+from skbayes_sg.kernels.capabilities.theta_blocks import draw_rows
 from skbayes_sg.kernels.numerics.positive import TINY, draw_log_gamma, draw_poisson
 from skbayes_sg.kernels.protocol.model import n_rows
 from skbayes_sg.kernels.protocol.sampler import (
-    accurate_step,
     check_parts,
     init_state,
-    preconditioner_of,
-    relaxation,
-    stable_step,
     step,
 )
 from skbayes_sg.kernels.samplers.cir import (
-    SCIR,
     add_minibatch,
     check_gains,
     check_untouched,
     init_positive,
+    moves_counts,
 )
 
 
+@moves_counts
 class ConstantMassCIR(NamedTuple):
     """Steps of probabilities that keep about exp(-h / 2) of what they were.
 
@@ -83,31 +80,6 @@ def _(sampler, state, target, h, rng):
             total += x[j]
         for j in range(first, first + width):
             x[j] /= total
-
-
-@is_lazy.register(ConstantMassCIR)
-def _(sampler):
-    return True
-
-
-@stable_step.register(ConstantMassCIR)
-def _(sampler):
-    return math.inf
-
-
-@accurate_step.register(ConstantMassCIR)
-def _(sampler, noise, tolerance):
-    return accurate_step(SCIR(), noise, tolerance)
-
-
-@relaxation.register(ConstantMassCIR)
-def _(sampler, h):
-    return relaxation(SCIR(), h)
-
-
-@preconditioner_of.register(ConstantMassCIR)
-def _(sampler):
-    return "none"
 
 
 @check_parts.register(ConstantMassCIR)

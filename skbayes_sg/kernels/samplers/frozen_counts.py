@@ -9,41 +9,43 @@ Over a step b and c stay what they are, and theta moves by an exact transition, 
 `frozen_cir`. As c is common to all parts, x has the law Dirichlet(b) at every h where
 the counts are exact. This is SG-RLD that needs no absolute values.
 
-The sum S has its prior's law, Gamma(sum(a), c0), so that c is of the order of sum(n):
-steps are to be that much smaller than those of `SCIR`, and shapes that sum to much less
-than 0.1 leave the range of numbers; `ConstantMassCIR` knows neither limit. As S wanders
-c does, so that noisy counts inflate variances by more than they do at a constant rate.
+The sum S has its prior's law, Gamma(sum(a), c0), whatever the counts. A chain should
+start there: from a larger sum, c is too small for x to move, and S takes 2 / (c0 h)
+steps to come down. Then c is of the order of sum(n), and steps are to be that much
+smaller than those of `SCIR`. As S wanders c does: over a chain, noisy counts inflate
+variances by the mean of tanh(c h / 4) Var(b estimated). Shapes that sum to much less
+than 0.1 leave the range of numbers. `ConstantMassCIR` knows none of these limits.
 """
 
-import math
 from typing import NamedTuple
+
+import numpy as np
 
 from skbayes_sg.kernels.capabilities.positive_blocks import (
     n_simplexes,
     positive_prior,
     typical_rates,
 )
-from skbayes_sg.kernels.capabilities.theta_blocks import draw_rows, is_lazy
+from skbayes_sg.kernels.capabilities.theta_blocks import draw_rows
 from skbayes_sg.kernels.generic import implements
 from skbayes_sg.kernels.numerics.positive import TINY, cir_step
 from skbayes_sg.kernels.protocol.sampler import (
-    accurate_step,
     check_parts,
     init_state,
-    preconditioner_of,
-    relaxation,
-    stable_step,
     step,
 )
 from skbayes_sg.kernels.samplers.cir import (
-    SCIR,
     add_minibatch,
     check_gains,
     check_untouched,
     init_positive,
+    moves_counts,
 )
 
+N_SUMS = 2000  # draws of S by which rates are known
 
+
+@moves_counts
 class FrozenCountsCIR(NamedTuple):
     """Cox-Ingersoll-Ross steps that follow SG-RLD's drift, for models of counts.
 
@@ -55,7 +57,7 @@ class FrozenCountsCIR(NamedTuple):
     >>> from skbayes_sg.kernels.models import ExpandedDirichlet
     >>> from skbayes_sg.kernels.samplers import FrozenCountsCIR
     >>> model = ExpandedDirichlet(np.array([0, 0, 0, 1, 1, 2]), np.full(3, 0.1))
-    >>> options = {"step_size": 0.1, "start": np.ones(3), "random_state": 0}
+    >>> options = {"step_size": 0.1, "start": np.full(3, 0.1), "random_state": 0}
     >>> sample(model, FrozenCountsCIR(), Minibatch(6), **options).shape
     (1, 1000, 3)
     """
@@ -87,36 +89,18 @@ def _(sampler, state, target, h, rng):
 
 
 @typical_rates.register(FrozenCountsCIR)
-def _(sampler, model, shape, rate, gain):
-    # Of the sum, the mean of its prior's law.
-    parts = [x.reshape(n_simplexes(model), -1) for x in (shape, gain)]
-    of_prior, count = (x.sum(axis=1, keepdims=True) for x in parts)
-    return (rate.reshape(parts[0].shape) * (1.0 + count / of_prior)).ravel()
-
-
-@is_lazy.register(FrozenCountsCIR)
-def _(sampler):
-    return True
-
-
-@stable_step.register(FrozenCountsCIR)
-def _(sampler):
-    return math.inf
-
-
-@accurate_step.register(FrozenCountsCIR)
-def _(sampler, noise, tolerance):
-    return accurate_step(SCIR(), noise, tolerance)
-
-
-@relaxation.register(FrozenCountsCIR)
-def _(sampler, h):
-    return relaxation(SCIR(), h)
-
-
-@preconditioner_of.register(FrozenCountsCIR)
-def _(sampler):
-    return "none"
+def _(sampler, model, shape, rate, gain, theta, time):
+    # The sum S moves by itself, with the shape and the rate of its prior.
+    parts = [x.reshape(n_simplexes(model), -1) for x in (shape, rate, gain, theta)]
+    a, count, start = (parts[i].sum(axis=1) for i in (0, 2, 3))
+    c0, rng = parts[1][:, 0], np.random.default_rng(0)
+    share = (np.arange(N_SUMS)[:, None] + 0.5) / N_SUMS
+    kept = np.exp(-0.5 * c0 * share * time)
+    gone = -np.expm1(-0.5 * c0 * share * time)
+    extra = rng.poisson(np.minimum(c0 * start * kept / gone, 1e15))
+    total = gone / c0 * rng.gamma(a + extra)
+    rates = c0 + count / np.maximum(total, TINY)
+    return np.repeat(rates, parts[0].shape[1], axis=1)
 
 
 @check_parts.register(FrozenCountsCIR)

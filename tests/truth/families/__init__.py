@@ -8,10 +8,13 @@ the quantities to compare; and `reference`, which returns their exact moments.
 from tests.truth.families.logistic import LogisticFamily
 from tests.truth.families.networks import ClassNetworks, NumberNetworks
 from tests.truth.families.ratings import Ratings
+from tests.truth.families.regressions import Counts, Numbers
 
 FAMILIES = {
     "logistic": LogisticFamily(),
     "class networks": ClassNetworks(),
     "number networks": NumberNetworks(),
     "ratings": Ratings(),
+    "counts": Counts(),
+    "numbers": Numbers(),
 }

@@ -10,6 +10,7 @@ from skbayes_sg import (
     SGNHTClassifierMLP,
     SGNHTRegressorMLP,
 )
+from skbayes_sg.neural_network._regressor import NOISE_RATE, NOISE_SHAPE
 from tests.truth.densities import GLM, Numeric
 from tests.truth.references import exact
 
@@ -92,7 +93,8 @@ class NumberNetworks(Networks):
             residual = y - _outputs(thetas, X, hidden)
             squares = np.sum(residual**2, axis=1)
             prior = -0.5 * precision * np.sum(thetas[:, :-1] ** 2, axis=1)
-            return prior + 0.5 * (len(y) * t - np.exp(t) * squares) + t - np.exp(t)
+            noise = NOISE_SHAPE * t - NOISE_RATE * np.exp(t)
+            return prior + 0.5 * (len(y) * t - np.exp(t) * squares) + noise
 
         p = X.shape[1]
         d = p + 4 if hidden else p + 2

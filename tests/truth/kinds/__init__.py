@@ -1,5 +1,10 @@
 """Kinds of data by name; a kind makes a `Problem` from a random generator."""
 
-from tests.truth.kinds import logistic, networks, ratings
+from tests.truth.kinds import logistic, networks, ratings, regressions
 
-KINDS = {**logistic.KINDS, **networks.KINDS, **ratings.KINDS}
+KINDS = {
+    **logistic.KINDS,
+    **networks.KINDS,
+    **ratings.KINDS,
+    **regressions.KINDS,
+}

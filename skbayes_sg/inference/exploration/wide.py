@@ -1,0 +1,169 @@
+"""Exploration of regressions with few rows: chains move where the data can see.
+
+With a Gaussian prior, theta = S phi with phi ~ N(0, I). The likelihood of n rows A
+depends on phi through A S phi alone. Let the columns of V, (q, r), be an orthonormal
+basis of the rows of A S. Then
+
+    phi = V a + b,    a in R^r,  r <= n,    b orthogonal to V,
+
+where a is a regression on the rows A S V with the prior N(0, I), and b keeps its prior
+whatever the data are. Chains sample a. Each recorded draw gets a b of its own, so that
+all q parameters are exact draws given a, and iterations cost r numbers, not q.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import svd
+
+from skbayes_sg.inference.exploration.one_mode import explore
+from skbayes_sg.inference.exploration.region import MAX_DENSE
+from skbayes_sg.kernels.data.matrices import dense, each_part
+from skbayes_sg.kernels.data.rows import shape_rows
+from skbayes_sg.kernels.models.glm import GLM, n_scores
+from skbayes_sg.kernels.models.glm_units import Units
+from skbayes_sg.kernels.numerics.blas import one_blas_thread
+from skbayes_sg.kernels.protocol.model import theta_of
+from skbayes_sg.kernels.protocol.sampler import preconditioner_of
+
+MAX_ROWS = 2048  # up to which the whole Hessian of a is used
+RANK = 1e-10  # smallest singular value of a direction, in units of the largest
+FEWER = 0.8  # rows for each parameter from which on the reduction does not pay
+
+
+class Seen(NamedTuple):
+    """The directions that the rows see, and how draws of a become draws of theta."""
+
+    basis: np.ndarray  # (q, r) V
+    sd: np.ndarray  # (K, q) prior standard deviations
+    units: Units  # of recorded draws
+
+    def of_theta(self, theta):
+        """Return a of theta, (K r,)."""
+        return ((theta.reshape(self.sd.shape) / self.sd) @ self.basis).ravel()
+
+    def complete(self, draws, seed):
+        """Return recorded draws of theta, (C, n, K q), of draws of a, (C, n, K r).
+
+        ``seed(c, k)`` is that of draw k of chain c.
+        """
+        K, q = self.sd.shape
+        out = np.empty((*draws.shape[:2], K * q), draws.dtype)
+        for c, chain in enumerate(draws):
+            z = np.stack(
+                [
+                    np.random.default_rng(seed(c, k)).standard_normal((K, q))
+                    for k in range(len(chain))
+                ]
+            )
+            a = chain.reshape(len(chain), K, -1) - z @ self.basis
+            theta = self.sd * (a @ self.basis.T + z)
+            out[c] = self.recorded(theta).reshape(len(chain), -1)
+        return out
+
+    def recorded(self, theta):
+        """Return theta, (..., K, q), in the units of recorded draws."""
+        if self.units.center.size:
+            theta[..., -1] -= theta[..., :-1] @ self.units.center
+        if self.units.shift.size:
+            theta[..., -1] += self.units.shift
+        return theta
+
+    def theta_of_seen(self, a):
+        """Return theta without directions that the rows do not see, (K q,)."""
+        return (self.sd * (a.reshape(len(self.sd), -1) @ self.basis.T)).ravel()
+
+
+@explore.register(GLM)
+def _(model, request):
+    if not _is_wide(model, request):
+        return explore.dispatch(object)(model, request)
+    if "seen" not in request.memory:
+        request.memory["seen"] = reduced(model)
+    inner, seen = request.memory["seen"]
+    found = explore.dispatch(object)(inner, _inner_request(model, request, seen))
+    mode = seen.theta_of_seen(found.mode)
+    return found._replace(mode=mode, completion=seen)
+
+
+def _is_wide(model, request):
+    """Whether the rows are so few that their span is the better place for chains."""
+    settings = request.settings
+    plain = type(model) is GLM and n_scores(model) == model.n_outputs
+    plain = plain and not model.units.scale.size
+    automatic = settings.preconditioner == "auto" and settings.gradient == "auto"
+    suited = preconditioner_of(request.sampler) == "auto"
+    in_memory = settings.keep == "draws" and settings.storage is None
+    in_memory = in_memory and settings.storage_dtype is None
+    asked = plain and automatic and suited and in_memory and request.total is None
+    n, q = _sizes(model)
+    if not asked or n > MAX_ROWS:
+        return False
+    n, d = _n_different(model), q * model.n_outputs
+    small = min(n, q) * model.n_outputs <= MAX_ROWS
+    return small and (n <= FEWER * q or (d > MAX_DENSE and n <= q))
+
+
+def _n_different(model):
+    """Return the number of different rows that have a weight."""
+    A = _design(model)
+    if model.weights.size:
+        A = A[model.weights > 0]
+    return len(np.unique(A, axis=0))
+
+
+def _sizes(model):
+    n, p = shape_rows(model.rows)
+    return n, p + int(model.intercept)
+
+
+def _design(model):
+    """Return the rows with a column of ones for the intercept, (n, q)."""
+    A = np.ones(_sizes(model))
+    for part, matrix in each_part(model.rows):
+        A[part, : shape_rows(model.rows)[1]] = dense(matrix)
+    return A
+
+
+def reduced(model):
+    """Return the regression of a, and what the rows see."""
+    A = _design(model)
+    sd = 1.0 / np.sqrt(model.prior_precision.reshape(model.n_outputs, -1))
+    with one_blas_thread():
+        A *= sd[0]  # priors of all outputs are equal, so that one basis serves them all
+        basis = _basis(A if not model.weights.size else A * _roots(model.weights))
+        rows = np.ascontiguousarray(A @ basis, model.y.dtype)
+    inner = model._replace(
+        rows=rows,
+        prior_precision=np.ones(model.n_outputs * rows.shape[1]),
+        intercept=False,
+        units=Units(),
+    )
+    return inner, Seen(basis, sd, model.units)
+
+
+def _roots(weights):
+    return np.sqrt(weights.astype(np.float64))[:, None]
+
+
+def _basis(A):
+    """Return an orthonormal basis of the span of the rows, (q, r).
+
+    It depends on A' A alone: a row of weight two is the same as two rows.
+    """
+    basis, singular = svd(A.T, full_matrices=False, check_finite=False)[:2]
+    rank = max(1, np.sum(singular > RANK * singular[0]))
+    basis = basis[:, :rank]
+    largest = np.argmax(np.abs(basis), axis=0)
+    return basis * np.where(basis[largest, np.arange(rank)] < 0, -1.0, 1.0)
+
+
+def _inner_request(model, request, seen):
+    settings, start = request.settings, request.start
+    size = seen.basis.shape[1] * len(seen.sd)
+    if size > MAX_DENSE:
+        settings = settings._replace(preconditioner="dense")
+    if start is not None:
+        thetas = (theta_of(model, draw).astype(np.float64) for draw in start)
+        start = np.stack([seen.of_theta(theta) for theta in thetas])
+    return request._replace(settings=settings, start=start)
