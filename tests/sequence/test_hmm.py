@@ -119,7 +119,7 @@ def test_warm_chains_continue():
     whole = SGMCMCGaussianHMM(n_draws=20, step_size=model.step_size_, **settings)
     parts = np.concatenate(parts, axis=1)
     np.testing.assert_array_equal(parts, whole.fit(X).samples_)
-    assert model.summary().index[-1] == "covars[1, 0]"
+    assert model._parameter_names()[-1] == "covars[1, 0]"
 
 
 def test_missing_points_are_left_out():
