@@ -14,18 +14,19 @@ import time
 from pathlib import Path
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import adjusted_mutual_info_score, roc_auc_score
 
 from skbayes_sg import SGMCMCMixedMembershipBlockmodel
 from skbayes_sg.datasets import fetch_network, make_graph
 from skbayes_sg.datasets._graphs import adjacency_of
 
-RUNS = {  # network, communities, share held out, sweeps of burn-in
-    "hepph": [(30, 0.01, 60), (100, 0.1, 60)],
-    "grqc": [(50, 0.01, 100)],
-    "netscience": [(100, 0.1, 100)],
-    "lfr": [(28, 0.1, 100)],
+RUNS = {  # network: communities, share held out, sweeps of burn-in, draws, thinning
+    "hepph": [(30, 0.01, 20, 4, 4), (100, 0.1, 60, 20, 4)],
+    "grqc": [(50, 0.01, 100, 20, 10)],
+    "netscience": [(300, 0.1, 200, 200, 4)],
+    "lfr": [(28, 0.1, 100, 20, 4)],
 }
+LFR_SEEDS = range(100, 105)  # none of those that chose how chains start
 
 
 def load(name, folder):
@@ -79,15 +80,15 @@ def f1_of(memberships, nodes, folder):
     return 0.5 * (scores.max(axis=0).mean() + scores.max(axis=1).mean())
 
 
-def fitted(adjacency, k, burn_in, pairs=None, seed=0, **settings):
+def fitted(adjacency, k, burn_in, n_draws, thin, pairs=None, seed=0, **settings):
     """Return the model and the seconds of processor time that its fit took."""
     model = SGMCMCMixedMembershipBlockmodel(
         k,
         n_chains=1,
-        n_draws=10,
+        n_draws=n_draws,
         batch_size=adjacency.shape[0],  # an iteration is a sweep
         burn_in=burn_in,
-        thin=4,
+        thin=thin,
         random_state=seed,
         **settings,
     )
@@ -96,44 +97,67 @@ def fitted(adjacency, k, burn_in, pairs=None, seed=0, **settings):
     return model, time.process_time() - began
 
 
-def large(n, k):
+def large(n, k, sweeps):
     """Print what a graph of n nodes and about 10 n links takes."""
-    degree, size = 20, n / k
     graph = make_graph(
-        n, k, membership_prior=0.02, link_rates=degree / size, background_rate=1e-9,
+        n, k, membership_prior=0.02, link_rates=20 * k / n, background_rate=0.1 / n,
         random_state=0,
     )  # fmt: skip
-    _, seconds = fitted(graph.adjacency, k, 10, keep="variances")
-    links = graph.adjacency.nnz // 2
-    print(f"{n} nodes, {links} links, K = {k}: {seconds / 50:.2f} s per sweep")
+    X, links = graph.adjacency, graph.adjacency.nnz // 2
+    settings = {"keep": "variances", "n_chains": 1, "n_draws": 5, "random_state": 0}
+    settings |= {"batch_size": n, "burn_in": sweeps - 5, "thin": 1}
+    model = SGMCMCMixedMembershipBlockmodel(k, **settings)
+    foretold, before = model.memory_needed(X), _memory()
+    began = time.process_time()
+    model.fit(X)
+    used = time.process_time() - began
+    truth = graph.memberships.argmax(axis=1)
+    agreement = adjusted_mutual_info_score(truth[::50], model.labels_[::50])
+    print(
+        f"{n} nodes, {links} links, K = {k}: {used:.0f} s, {used / sweeps:.1f} s per "
+        f"sweep, foretold {foretold / 2**20:.0f} MiB, peak rose by "
+        f"{(_memory('VmHWM') - before) / 2**10:.0f} MiB, labels agree with the truth "
+        f"by {agreement:.3f} (adjusted mutual information)",
+        flush=True,
+    )
+
+
+def _memory(name="VmRSS"):
+    """Return the memory of this process in KiB, or at its peak with "VmHWM"."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
 def main():
     """Run the comparison."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", help="folder of the data, with networks/ in it")
-    parser.add_argument("--only", nargs="+", default=list(RUNS))
+    parser.add_argument("--only", nargs="*", default=list(RUNS))
+    parser.add_argument("--plain", action="store_true", help="no degree correction")
     parser.add_argument("--large", type=int, default=0, help="nodes of a large graph")
+    parser.add_argument("--sweeps", type=int, default=30, help="over the large graph")
     arguments = parser.parse_args()
     small = make_graph(50, 3, random_state=0).adjacency
-    fitted(small, 3, 1, [[0, 1]])  # compile
+    plain = {"degree_correction": False} if arguments.plain else {}
+    fitted(small, 3, 1, 2, 1, [[0, 1]], **plain)  # compile
     for name in arguments.only:
         adjacency, nodes = load(name, arguments.folder)
-        for k, share, burn_in in RUNS[name]:
+        for k, share, *lengths in RUNS[name]:
             pairs, linked = hold_out(adjacency, share)
-            model, seconds = fitted(adjacency, k, burn_in, pairs)
+            model, seconds = fitted(adjacency, k, *lengths, pairs, **plain)
             auc = roc_auc_score(linked, model.predict_link(pairs))
             index = adamic_adar(adjacency, pairs, linked)
             line = f"{name} K={k} {share:.0%} held out: {seconds:.1f} s, -log p "
             line += f"{-model.score(pairs, linked):.3f}, AUC {auc:.3f} (Adamic-Adar "
             print(f"{line}{roc_auc_score(linked, index):.3f})", flush=True)
         if name == "lfr":
-            for seed in range(5):
-                model, seconds = fitted(adjacency, 28, 100, seed=seed)
+            for seed in LFR_SEEDS:
+                lengths = RUNS["lfr"][0][2:]
+                model, seconds = fitted(adjacency, 28, *lengths, seed=seed, **plain)
                 f1 = f1_of(model.memberships_, nodes, arguments.folder)
                 print(f"lfr seed {seed}: {seconds:.1f} s, F1 {f1:.3f}", flush=True)
     if arguments.large:
-        large(arguments.large, 50)
+        large(arguments.large, 50, arguments.sweeps)
 
 
 if __name__ == "__main__":

@@ -127,6 +127,7 @@ default=None
     _default_sampler = Gibbs()
     _sampler_kinds = (Gibbs, SCIR, ConstantMassCIR, ExpandedMean)
     _is_conditional = True  # draws are pseudo-counts, given the topics of tokens
+    _worth = 1.0  # of a pseudo-count, in tokens; less after streams
     # Parameters that only other estimators have.
     gradient, preconditioner = "minibatch", "none"
     temperature, noise_correction = 1.0, False
@@ -201,7 +202,7 @@ default=None
         sampler = self._check_parameters()
         with all_or_nothing(self):
             X = check_counts(self, X, reset=True)
-            for name in ("n_batches_", "_stands_for", "_flat"):  # of a stream
+            for name in ("n_batches_", "_stands_for", "_flat", "_squares", "_worth"):
                 vars(self).pop(name, None)
             self._is_conditional = isinstance(sampler, Gibbs)
             build = self._build if self._is_conditional else self._build_minibatch
@@ -296,7 +297,7 @@ default=None
         draws = self.samples_ if kept is None else kept.mean[:, None]
         variances = None if kept is None else kept.covariance[:, None]
         k, w = self.affinity_.shape[1], self.n_features_in_
-        found = topic_moments(draws, k, w, variances, given)
+        found = topic_moments(draws, k, w, variances, given, self._worth)
         self.components_, self.components_std_, prior = found
         self.doc_topic_prior_, self.topic_word_prior_ = prior[:-1], float(prior[-1])
 

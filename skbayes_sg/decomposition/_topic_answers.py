@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 MIN_AFFINITY = 0.8  # of topics that are considered the same in all chains
 MAX_RHAT = 1.1
 BISECTIONS = 50  # to compute a quantile
+ENOUGH_BATCHES = 30  # of a stream, for intervals that are about right
 
 
 class TopicAnswersMixin:
@@ -175,6 +176,7 @@ class TopicAnswersMixin:
         them, whose R-hats are in ``attrs["rhat"]`` of the table. Warns where the chains
         disagree in one of these or in their topics, as they often do where there are
         more topics than the data tell apart; predictions average over all of them.
+        Warns of intervals after few batches of a stream, too.
 
         Parameters
         ----------
@@ -220,6 +222,14 @@ class TopicAnswersMixin:
             values = label_free(draws, beta, given, X, self.n_jobs)
             found = {name: split_rhat(value) for name, value in values.items()}
         table.attrs["rhat"] = {name: rhat for name, (rhat, _) in found.items()}
+        n_batches = getattr(self, "n_batches_", None)
+        if n_batches is not None and n_batches < ENOUGH_BATCHES:
+            warn_user(
+                f"the topics are those of {n_batches} batches of a stream: the first "
+                "ones, drawn when little was known, still count, and intervals are too "
+                f"narrow. Use {ENOUGH_BATCHES} batches or more, or fit()",
+                ConvergenceWarning,
+            )
         n_bad = int((affinity < MIN_AFFINITY).sum())
         if n_bad or any(rhat > max(MAX_RHAT, limit) for rhat, limit in found.values()):
             rhats = ", ".join(f"{r:.2f} of {name}" for name, (r, _) in found.items())
@@ -258,7 +268,7 @@ class TopicAnswersMixin:
         counts = self._topic_draws().counts
         total = counts.sum(axis=-1, dtype=np.float64)[..., None]
         own = np.take_along_axis(counts, columns[None, None], axis=-1)
-        own = own.astype(np.float64)
+        own, total = self._worth * own.astype(np.float64), self._worth * total
         if not self._is_conditional:
             yield from np.quantile(own / total, levels, axis=(0, 1))
             return

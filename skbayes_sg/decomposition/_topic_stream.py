@@ -8,7 +8,12 @@ from numpy.typing import ArrayLike
 from skbayes_sg.base._callbacks import with_callbacks
 from skbayes_sg.base._streaming import StreamingMixin
 from skbayes_sg.decomposition._documents import check_counts
-from skbayes_sg.inference.topic_stream import batch_share, first_flat, next_draws
+from skbayes_sg.inference.topic_stream import (
+    batch_share,
+    first_flat,
+    next_draws,
+    squared_weights,
+)
 from skbayes_sg.inference.topics import align_draws, permute
 from skbayes_sg.kernels.samplers import Gibbs
 from skbayes_sg.utils._typing import MatrixLike
@@ -51,9 +56,10 @@ class TopicStreamMixin(StreamingMixin):
         all calls, at most `n_draws`. Priors to be learned keep the values of the last
         `fit`, or ``1 / n_components``.
 
-        Use it for predictions. Its intervals and standard deviations are not
-        calibrated, because the uncertainty of the topics of earlier tokens is lost and
-        topics are seldom revised: see the user guide, and use `fit` for intervals.
+        Intervals and standard deviations count a batch by its weight, and are too
+        narrow after few batches, because topics of the first ones are drawn when little
+        is known: `summary()` says so, and the user guide how far. Use `fit` where it
+        matters.
 
         Parameters
         ----------
@@ -94,6 +100,9 @@ class TopicStreamMixin(StreamingMixin):
                 draws = np.hstack([self.samples_, draws])
             self._keep_stream(draws[:, -min(self.n_draws, t // 2 + 1) :])
             self._stands_for, self._flat = total, (1.0 - share) * flat
+            squares = known.get("_squares", 1.0 / before if before else 0.0)
+            self._squares = squared_weights(n, share, squares)
+            self._worth = min(1.0, 1.0 / (self._squares * total))
             self._is_conditional = isinstance(sampler, Gibbs)
             self.doc_topic_prior_, self.topic_word_prior_ = model.alpha, model.beta
             self.n_batches_ = self.n_iter_ = t + 1

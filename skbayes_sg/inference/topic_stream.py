@@ -10,6 +10,9 @@ first batches are drawn when little is known. For the same reason, the same coun
 added to all words of all topics at first: topics that differ too early would stay as
 they are. These flat counts decay with every batch and are not part of the draws.
 
+Counts are thus weighted sums of those of the batches. With weights v_i of all documents
+they are as uncertain as those of (sum v)^2 / sum v^2 documents, fewer than D.
+
 Samplers that move the topics themselves make one step with the same decay of the past.
 """
 
@@ -26,13 +29,22 @@ from skbayes_sg.kernels.models.lda_stream import add_batch_counts
 from skbayes_sg.kernels.protocol.model import n_parameters, n_recorded, n_rows
 from skbayes_sg.kernels.samplers import Gibbs
 
-OFFSET, DECAY = 2.0, 0.7  # the share is (OFFSET + batches before)^-DECAY
-START = 2.0  # sum of the first flat counts, in tokens per token of the first batch
+# Chosen on four generated corpora, by perplexity after 1, 2, 4, 8 and 15 batches.
+OFFSET, DECAY = 2.0, 0.5  # the share is (OFFSET + batches before)^-DECAY
+START = 1.0  # sum of the first flat counts, in tokens per token of the first batch
 
 
 def batch_share(n_documents: int, n_before: int) -> float:
     """Return the share of a batch after `n_before` documents."""
     return float((OFFSET + n_before / n_documents) ** -DECAY)
+
+
+def squared_weights(n_documents: int, share: float, before: float) -> float:
+    """Return the sum of squared weights of documents, after one more batch.
+
+    `before` is that of the documents before, zero if there are none.
+    """
+    return (1.0 - share) ** 2 * before + share**2 / n_documents
 
 
 def first_flat(model) -> float:

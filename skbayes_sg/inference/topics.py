@@ -76,7 +76,7 @@ def permute(draws, orders, n_topics, n_words):
             draw[size : size + n_topics] = draw[size : size + n_topics][order]
 
 
-def topic_moments(draws, n_topics, n_words, variances=None, given=True):
+def topic_moments(draws, n_topics, n_words, variances=None, given=True, worth=1.0):
     """Return posterior moments of the topics from recorded draws.
 
     Given the pseudo-counts b of a draw, the words of a topic have a Dirichlet(b)
@@ -92,6 +92,8 @@ def topic_moments(draws, n_topics, n_words, variances=None, given=True):
         Variances of the draws, if `draws` holds their means.
     given : bool, default=True
         Whether draws are pseudo-counts rather than draws of the topics themselves.
+    worth : float, default=1.0
+        How many tokens a pseudo-count is worth, for the variance.
 
     Returns
     -------
@@ -110,7 +112,7 @@ def topic_moments(draws, n_topics, n_words, variances=None, given=True):
         mean += m / n
         square += m**2 / n
         if given:
-            square += m * (1.0 - m) / (1.0 + total) / n
+            square += m * (1.0 - m) / (1.0 + worth * total) / n
         if variances is not None:
             square += variances[c, s, :size].reshape(b.shape) / total**2 / n
     prior = draws[..., size:].reshape(n, -1).mean(axis=0, dtype=np.float64)

@@ -311,6 +311,18 @@ def test_a_stream_is_ahead_of_scikit_learn_after_every_batch():
             assert ours.perplexity(test) < other
 
 
+def test_intervals_of_a_short_stream_are_warned_of():
+    pytest.importorskip("pandas")
+    model = lda(n_chains=1)
+    for t in range(3):
+        model.partial_fit(corpus(50, seed=t)[0])
+    # Shares of 2^-0.5, 3^-0.5 and 4^-0.5, of three batches.
+    weights = np.array([(1 - 3**-0.5) * 0.5 * 2**-0.5, 0.5 * 3**-0.5, 0.5])
+    assert model._worth == pytest.approx(1 / (3 * np.sum(weights**2)))
+    with pytest.warns(ConvergenceWarning, match="3 batches of a stream"):
+        model.summary()
+
+
 def test_a_stream_goes_on_after_a_fit():
     X, _ = corpus(150)
     model = lda(n_chains=1).fit(X)
@@ -318,7 +330,7 @@ def test_a_stream_goes_on_after_a_fit():
     before = model.components_
     model.partial_fit(corpus(30, seed=1)[0])
     assert (model.n_samples_seen_, model.n_batches_) == (180, 1)
-    assert model.step_size_ == pytest.approx(7**-0.7)  # the share of the batch
+    assert model.step_size_ == pytest.approx(7**-0.5)  # the share of the batch
     # The counts of 150 documents are now those of 180, with the same labels.
     np.testing.assert_allclose(model.components_.sum(), before.sum() * 1.2, rtol=0.01)
     blocks = [n.reshape(K, K, W // K).sum(axis=2) for n in (before, model.components_)]

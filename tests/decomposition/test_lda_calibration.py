@@ -94,3 +94,24 @@ def test_intervals_of_held_out_counts_hold_nine_in_ten():
     # 1,500 counts, of which those of one corpus depend on one another: a standard error
     # of 0.8 %. With the mean topics in place of draws of them, 68 % are held.
     assert 0.88 < np.mean(held) < 0.92
+
+
+@pytest.mark.long
+def test_intervals_of_streams_hold_the_truth():
+    """Of words, after 40 batches: about nine in ten, over six corpora."""
+    k, held = 5, []
+    for seed in range(6):
+        data = make_documents(4000, 60, k, length=80, random_state=seed)
+        model = SGMCMCLatentDirichletAllocation(
+            k, doc_topic_prior=0.1, topic_word_prior=0.05, total_samples=4000,
+            random_state=seed,
+        )  # fmt: skip
+        order = np.random.default_rng(0).permutation(4000)
+        for batch in np.array_split(order, 40):
+            model.partial_fit(data.X[np.sort(batch)])
+        order = align([data.topics + 1e-9], model.components_).order[0]
+        table = model.top_words(10, prob=0.9)
+        truth = np.take_along_axis(data.topics[order], table.words, axis=1)
+        held.append(((table.low < truth) & (truth < table.high)).mean())
+    # One corpus, whose chains find different topics, holds 60 %.
+    assert 0.82 < np.mean(held) < 0.97

@@ -4,22 +4,39 @@ import numpy as np
 
 from skbayes_sg.kernels.data.rows import shape_rows
 from skbayes_sg.kernels.maps.noise_units import noise_units
-from skbayes_sg.kernels.models.transformed import Transformed
-from skbayes_sg.kernels.protocol.model import has_one_mode, n_parameters
+from skbayes_sg.kernels.models.glm_mapped import (
+    MappedGLM,
+    inner_gradient,
+    inner_hessian,
+)
+from skbayes_sg.kernels.passes import hessian
+from skbayes_sg.kernels.protocol.model import n_parameters
 
 MAX_NUMBERS = 10**6  # in the rows; beyond, decompositions take longer than chains
 
 
-class NoiseScaledGLM(Transformed):
+class NoiseScaledGLM(MappedGLM):
     """A GLM in units of its noise; its fields are those of `Transformed`."""
 
     __slots__ = ()
-    __annotations__ = Transformed.__annotations__
+    __annotations__ = MappedGLM.__annotations__
 
 
-@has_one_mode.register(NoiseScaledGLM)
-def _(model):
-    return True
+@hessian.register(NoiseScaledGLM)
+def _(model, work, theta, out):
+    map_, u = model.map, np.asarray(theta, np.float64)
+    g = inner_gradient(model, work, theta)
+    n_outputs, m = map_.center.shape
+    jacobian, bend = np.eye(u.size), np.zeros_like(out)  # the second: sum_k g_k T_k''
+    for k in range(n_outputs):
+        here, t = slice(k * m, (k + 1) * m), n_outputs * m + k
+        s = np.exp(-0.5 * u[t])
+        known = (map_.right @ u[here]) @ map_.left  # Q u
+        jacobian[here, here] += (s - 1.0) * map_.left.T @ map_.right
+        jacobian[here, t] = -0.5 * s * known
+        bend[here, t] = bend[t, here] = -0.5 * s * (map_.left @ g[here]) @ map_.right
+        bend[t, t] = 0.25 * s * known @ g[here]
+    out += jacobian.T @ inner_hessian(model, work) @ jacobian - bend
 
 
 def has_few_rows(model):
