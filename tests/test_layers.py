@@ -94,7 +94,7 @@ KNOWS_VERSION = rooms("base._saving", "inference.checkpoints")
 
 # Extras: `import skbayes_sg` works without them, so only a function may import them.
 EXTRAS = (
-    *("matplotlib", "tqdm", "arviz_base", "arviz_stats", "pooch", "pandas"),
+    *("matplotlib", "tqdm", "arviz", "arviz_base", "arviz_stats", "pooch", "pandas"),
     *("pytensor", "pymc"),
 )
 

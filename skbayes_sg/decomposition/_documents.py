@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_non_negative, validate_data
 
+from skbayes_sg.utils._design import with_valid_indices
 from skbayes_sg.utils._validation import check_number
 
 BLOCK = 2**20  # counts that are looked at together
@@ -28,7 +29,13 @@ def check_counts(estimator, X, reset):
     """
     name = type(estimator).__name__
     kinds = [np.float64, np.float32, np.int64, np.int32]
-    X = validate_data(estimator, X, accept_sparse="csr", dtype=kinds, reset=reset)
+    X = validate_data(
+        estimator,
+        with_valid_indices(X),
+        accept_sparse="csr",
+        dtype=kinds,
+        reset=reset,
+    )
     check_non_negative(X, f"{name} (counts of words)")
     X = sp.csr_array(X)
     if not X.has_canonical_format:

@@ -1,7 +1,7 @@
 """New ratings for a recommender that has been fitted: fold-in of users and items."""
 
 import zlib
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,11 @@ from skbayes_sg.utils._validation import all_or_nothing
 
 class RatingUpdateMixin:
     """Fold-in of new users, new items and new ratings into posterior draws."""
+
+    users_: Any
+    items_: Any
+    samples_: Any
+    _ratings: Any
 
     def partial_fit(
         self,
@@ -77,7 +82,8 @@ class RatingUpdateMixin:
             ]
             labels = [distinct for distinct, _ in grown]
             ratings = in_order(
-                *codes,
+                codes[0],
+                codes[1],
                 np.concatenate([old.y, y]),
                 joined_weights(old.weights, len(old.y), weights, len(y)),
                 [len(distinct) for distinct in labels],

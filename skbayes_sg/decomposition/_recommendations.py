@@ -81,8 +81,8 @@ class RecommendationMixin:
             if return_std:
                 out.append(self._stds(draws, codes[part], best, features))
             parts.append(out)
-        out = tuple(np.concatenate(part) for part in zip(*parts, strict=True))
-        return tuple(part[0] for part in out) if single else out
+        joined = tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+        return tuple(part[0] for part in joined) if single else joined
 
     def similar_items(self, items: ArrayLike, n: int = 10) -> tuple[np.ndarray, ...]:
         """Return the items with factors of similar direction, most similar first.

@@ -120,7 +120,8 @@ class SSMAnswersMixin:
         if X is not None:
             states = last_states(self._on(X, None), draws)
         parts = Parts.of(draws, *self.C_.shape)
-        mean, variance = forecast(self.C_, parts, *states, steps)
+        means, covariances = states
+        mean, variance = forecast(self.C_, parts, means, covariances, steps)
         return (mean, np.sqrt(variance)) if return_std else mean
 
     def score(self, X: MatrixLike, lengths: ArrayLike | None = None) -> float:
