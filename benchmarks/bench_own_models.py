@@ -1,6 +1,7 @@
 """Effective draws per CPU second of models in PyMC: all defaults here, against nutpie.
 
-    python benchmarks/bench_own_models.py [--quick] [--rows N ...] [--only NAME ...]
+    python benchmarks/bench_own_models.py [--quick] [--rows N ...] [--nuts DRAWS]
+        [--only NAME ...]
 
 One core, one chain each. Here, all that `fit` does is counted (center, curvature,
 pilot, tuning, burn-in, draws), with compiled code on disk; nutpie's 300 tuning steps
@@ -45,10 +46,21 @@ def hierarchical(n, rng, groups=100):
     pm.Bernoulli("y", logit_p=a[g] + pt.dot(X, beta), observed=y)
 
 
+def mixture(n, rng, k=3):
+    y = rng.normal([-3.0, 0.0, 4.0], 1.0, (n, 3))
+    y = y[np.arange(n), rng.choice(3, n, p=[0.2, 0.5, 0.3])]
+    ordered = pm.distributions.transforms.ordered
+    w = pm.Dirichlet("w", np.ones(k))
+    start = np.linspace(-1, 1, k)
+    mu = pm.Normal("mu", 0, 5, shape=k, transform=ordered, initval=start)
+    pm.NormalMixture("y", w, mu, pm.HalfNormal("sigma", 2), observed=y)
+
+
 MODELS = {
     "logistic, d = 10": logistic,
     "logistic, d = 100": lambda n, rng: logistic(n, rng, 100),
     "Student-t, d = 13": student,
+    "mixture, 3 parts": mixture,
     "hierarchical, 100 groups": hierarchical,
     "hierarchical, 1,000 groups": lambda n, rng: hierarchical(n, rng, 1000),
 }
@@ -67,7 +79,7 @@ def measured(run):
     return draws, seconds, array_stats.ess(draws, chain_axis=0, draw_axis=1).min()
 
 
-def compare(name, n, n_draws):
+def compare(name, n, n_draws, n_nuts):
     with pm.Model() as pm_model:
         MODELS[name](n, np.random.default_rng(0))
     model = from_pymc(pm_model)
@@ -78,7 +90,9 @@ def compare(name, n, n_draws):
     import nutpie
 
     compiled = nutpie.compile_pymc_model(pm_model)
-    options = dict(chains=1, cores=1, tune=300, draws=500, seed=0, progress_bar=False)
+    options = dict(
+        chains=1, cores=1, tune=300, draws=n_nuts, seed=0, progress_bar=False
+    )
 
     def by_nuts():
         posterior = nutpie.sample(compiled, **options).posterior
@@ -101,6 +115,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rows", type=int, nargs="+")
+    parser.add_argument("--nuts", type=int, default=500, help="draws of nutpie")
     parser.add_argument("--only", nargs="+", default=list(MODELS))
     args = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -111,7 +126,7 @@ def main():
     print("|" + 11 * "---|")
     for name in args.only:
         for n in rows:
-            compare(name, n, 500 if args.quick else 4000)
+            compare(name, n, 500 if args.quick else 4000, args.nuts)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,9 @@ from skbayes_sg.sequence import (
     SGMCMCAutoregressiveHMM,
     SGMCMCCategoricalHMM,
     SGMCMCGaussianHMM,
+    SGMCMCLinearGaussianSSM,
     SGMCMCPoissonHMM,
+    SGMCMCStochasticVolatility,
 )
 
 find_old_names()
@@ -86,6 +88,7 @@ __all__ = [
     "SGMCMCClassifierMLP",
     "SGMCMCGaussianHMM",
     "SGMCMCLatentDirichletAllocation",
+    "SGMCMCLinearGaussianSSM",
     "SGMCMCLinearRegression",
     "SGMCMCLogisticRegression",
     "SGMCMCMixedMembershipBlockmodel",
@@ -95,6 +98,7 @@ __all__ = [
     "SGMCMCPoissonRegressor",
     "SGMCMCRegressorMLP",
     "SGMCMCRobustRegressor",
+    "SGMCMCStochasticVolatility",
     "SGNHTClassifierMLP",
     "SGNHTLogisticRegression",
     "SGNHTRegressorMLP",

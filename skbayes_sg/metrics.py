@@ -23,12 +23,15 @@ from skbayes_sg.inference.stein import (
 from skbayes_sg.inference.stein_features import feature_pairs, stratified_error
 from skbayes_sg.inference.topics import TopicDraws, completion_log_probability
 from skbayes_sg.utils._design import with_valid_indices
+from skbayes_sg.utils._ranking import ndcg_at_n, recall_at_n
 from skbayes_sg.utils._validation import check_n_jobs
 
 __all__ = [
     "completion_perplexity",
     "kernel_stein_discrepancy",
     "ksd_floor",
+    "ndcg_at_n",
+    "recall_at_n",
     "stein_thinning",
 ]
 

@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from skbayes_sg import (
     DivergenceError,
+    SGMCMCGaussianHMM,
     SGMCMCLatentDirichletAllocation,
     SGMCMCLinearRegression,
     SGMCMCMixedMembershipBlockmodel,
@@ -71,7 +72,9 @@ def fuzz_regression(name, valid, n_examples):
     fuzz(check, n_examples, parameters(valid), data)
 
 
-@pytest.mark.parametrize("name", ["linear", "poisson"])
+@pytest.mark.parametrize(
+    "name", ["linear", pytest.param("poisson", marks=pytest.mark.long)]
+)
 def test_few_regressions(name):
     fuzz_regression(name, EASY, 60)
 
@@ -138,6 +141,22 @@ def graphs(draw):
     return sp.csr_array(A) if kind == "sparse" else A
 
 
+@st.composite
+def sequences(draw):
+    """Return a sequence of numbers, wild ones now and then."""
+    n, p = draw(st.integers(12, 40)), draw(st.integers(1, 2))
+    X = draw(arrays(np.float64, (n, p), elements=st.floats(-9, 9)))
+    if draw(st.sampled_from([False, False, True])):
+        X[draw(st.integers(0, n - 1)), 0] = draw(NUMBERS)
+    return X
+
+
+def hidden_markov(chosen):
+    return SGMCMCGaussianHMM(
+        **{"n_components": 2, "n_draws": 2, "burn_in": 2, "thin": 1, **chosen}
+    )
+
+
 def topics(chosen):
     return SGMCMCLatentDirichletAllocation(
         **{"n_components": 2, "n_draws": 2, "burn_in": 2, "thin": 1, **chosen}
@@ -150,9 +169,17 @@ def blockmodel(chosen):
     )
 
 
+SEQUENCES = {k: v for k, v in COMMON.items() if k not in ("keep", "batch_size")} | {
+    "n_components": st.sampled_from([1, 2, np.int64(3)]),
+    "covariance_type": st.sampled_from(["diag", "full", "spherical", "tied", "x"]),
+    "startprob_prior": st.sampled_from([1.0, 1e-8, 1e8]),
+    "transmat_prior": st.sampled_from([1.0, 1e-8, 1e8, 0.0]),
+    "n_init": st.sampled_from([1, 2]),
+}
 UNSUPERVISED = {
     "topics": (topics, TOPICS, documents()),
     "graphs": (blockmodel, GRAPHS, graphs()),
+    "sequences": (hidden_markov, SEQUENCES, sequences()),
 }
 
 
@@ -174,7 +201,8 @@ def fuzz_unsupervised(name, others, n_examples):
     fuzz(check, n_examples, parameters(valid | others), data)
 
 
-@pytest.mark.parametrize("name", UNSUPERVISED)
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["topics", "graphs"])
 def test_few_without_targets(name):
     fuzz_unsupervised(name, {}, 60)
 

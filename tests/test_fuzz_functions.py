@@ -9,10 +9,14 @@ from hypothesis.extra.numpy import arrays
 
 from skbayes_sg import (
     CoefficientDisplay,
+    CoverageDisplay,
     DivergenceError,
     KSDSearchDisplay,
     KSDStepSizeSearch,
+    PredictiveCheckDisplay,
+    RankDisplay,
     SGLDLogisticRegression,
+    SGMCMCLinearRegression,
     TraceDisplay,
     sample,
 )
@@ -279,10 +283,17 @@ def fitted():
     short = dict(n_draws=20, burn_in=5, thin=1, n_chains=2, gradient="full")
     model = SGLDLogisticRegression(**short, random_state=0)
     search = KSDStepSizeSearch(model, {"step_size": [0.1, 0.5], "thin": [1, 2]})
-    return model.fit(X, y), search.fit(X, y)
+    numbers = SGMCMCLinearRegression(**short, random_state=0)
+    return model.fit(X, y), search.fit(X, y), numbers.fit(X, X @ [1.0, 2.0, 0.0] + y)
 
 
 NAMES = st.sampled_from([None, ["x0"], ["x0", "x2"], ["x0", "x0"], ["y"], [], "x0", 5])
+PREDICTED = {
+    "X": numbers((5, 3)) | numbers((5, 2)) | st.sampled_from([None, "x", []]),
+    "y": numbers((5,)) | numbers((4,)) | st.sampled_from([None, "x", []]),
+    "n_samples": st.sampled_from([1, 20, 0]),
+    "random_state": st.sampled_from([0, None, -1]),
+}
 DISPLAYS = {
     "traces": (TraceDisplay, 0, {"parameters": NAMES}),
     "coefficients": (
@@ -294,6 +305,9 @@ DISPLAYS = {
             "max_parameters": st.sampled_from([1, 2, 100]),
         },
     ),
+    "ranks": (RankDisplay, 0, {"parameters": NAMES}),
+    "predictions": (PredictiveCheckDisplay, 2, PREDICTED),
+    "coverage": (CoverageDisplay, 2, PREDICTED),
     "search": (
         KSDSearchDisplay,
         1,
@@ -305,10 +319,11 @@ DISPLAYS = {
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_displays(name, fitted):
     display, which, valid = DISPLAYS[name]
-    axes = "ax" if name == "coefficients" else "axes"
+    axes = "ax" if name in ("coefficients", "predictions", "coverage") else "axes"
+    data = ["X", "y"] if valid is PREDICTED else []
     unsuited = [None, None, "x", 3, [], [None, None], object()]
     own = valid | {axes: st.sampled_from(unsuited)}
-    estimators = [fitted[which]] * 6 + [fitted[1 - which], None, 3, "x"]
+    estimators = [fitted[which]] * 8 + [fitted[which - 1], None, 3, "x"]
     estimators.append(SGLDLogisticRegression())
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
@@ -320,4 +335,4 @@ def test_displays(name, fitted):
             plt.close("all")
         return error is None
 
-    fuzz(check, 60, st.sampled_from(estimators), parameters(own))
+    fuzz(check, 60, st.sampled_from(estimators), parameters(own, data))

@@ -27,7 +27,7 @@ def rooms(*names):
     return tuple(f"{PACKAGE}.{name}" for name in names)
 
 
-GENERIC = (*COMPILED, *kernels("generic", "separate"))
+GENERIC = (*COMPILED, *kernels("generic", "separate", "linked"))
 PROTOCOL = (*GENERIC, *kernels("numerics", "protocol", "capabilities"))
 LAWS = kernels("likelihoods", "priors", "maps", "regions", "walls")
 SHARED = (*PROTOCOL, *LAWS, *kernels("data", "passes"))
@@ -46,6 +46,7 @@ LAYERS = {
         *kernels("disk_cache", "inner_code", "interruptible"),
     ),
     f"{KERNELS}.separate": (*COMPILED, f"{KERNELS}.generic"),
+    f"{KERNELS}.linked": (*COMPILED, "llvmlite", f"{KERNELS}.generic"),
     f"{KERNELS}.numerics": (*GENERIC, "llvmlite", f"{KERNELS}.numerics"),
     f"{KERNELS}.numerics.blas": ("threadpoolctl",),
     f"{KERNELS}.protocol": (*GENERIC, *kernels("numerics.vectors", "protocol")),

@@ -255,6 +255,8 @@ class DiagnosticsMixin:
                 f"parameters={list(parameters)!r} has no {unknown[0]!r}; the names are "
                 f"{names[:10]!r}{' and so on' if len(names) > 10 else ''}"
             )
+        if not list(parameters):
+            raise ValueError("parameters=[] names none; use None for all of them")
         return list(parameters), np.array([column[name] for name in parameters], int)
 
     def _representative_draws(self, count):

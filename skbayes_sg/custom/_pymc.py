@@ -91,7 +91,12 @@ def from_pymc(pm_model: Any) -> Any:
     """
     with extra("pymc", "from_pymc()"):
         import pymc  # noqa: F401
-    import_pytensor()
+    pytensor = import_pytensor()
+    with pytensor.config.change_flags(cxx=""):  # C code would run for a moment only
+        return _taken_apart(pm_model)
+
+
+def _taken_apart(pm_model):
     import pytensor.tensor as pt
 
     n = check_kind(pm_model)

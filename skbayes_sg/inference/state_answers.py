@@ -16,6 +16,7 @@ from skbayes_sg.kernels.models.hmm_paths import (
 )
 
 N_WINDOWS, WINDOW = 8, 64  # points at which the states of draws are compared
+N_COMPARED = 25  # draws of each chain; all of them if the labels of one are others
 
 
 def on_sequences(model, X, lengths):
@@ -103,15 +104,23 @@ def align_states(model, draws, reference):
     if k == 1:
         return np.ones((shape[0], 1))
 
-    def members(x):
-        return state_probabilities(part, x[None])[0].T + 1e-12
+    def matched(draws):
+        members = [state_probabilities(part, x[None])[0].T + 1e-12 for x in draws]
+        return align(members[1:], members[0])
 
-    flat = draws.reshape(-1, draws.shape[-1])
-    found = align([members(x) for x in flat], members(np.asarray(reference)))
-    for i in np.flatnonzero((found.order != np.arange(k)).any(axis=1)):
-        flat[i] = reorder(model, flat[i], found.order[i])
-    draws[:] = flat.reshape(draws.shape)
-    return found.affinity.reshape(*shape, k).mean(axis=1)
+    def among(rows):
+        flat = draws[:, rows].reshape(-1, draws.shape[-1])
+        return matched([np.asarray(reference, np.float64), *flat])
+
+    rows = np.unique(np.linspace(0, shape[1] - 1, N_COMPARED).astype(int))
+    found = among(rows)
+    if np.any(found.order != np.arange(k)):  # some chain has other labels: ask all
+        rows = np.arange(shape[1])
+        found = among(rows)
+        orders = found.order.reshape(*shape, k)
+        for at in zip(*np.nonzero((orders != np.arange(k)).any(axis=2)), strict=True):
+            draws[at] = reorder(model, draws[at], orders[at])
+    return found.affinity.reshape(shape[0], rows.size, k).mean(axis=1)
 
 
 def _some_points(model):

@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.base._diagnostics import last_step
-from skbayes_sg.inspection._axes import GRAY, legend_above, make_axes
+from skbayes_sg.inspection._axes import GRAY, check_axes, legend_above, make_axes
 from skbayes_sg.utils._typing import MatrixLike, RandomState
 from skbayes_sg.utils._validation import check_integer
 
@@ -126,6 +126,7 @@ class PredictiveCheckDisplay:
         """
         if ax is None:
             (ax,) = make_axes(None, 1, figsize=(6, 3.5))
+        check_axes(ax)
         observed, draws = np.asarray(self.observed), np.asarray(self.replicates)
         edges = self._edges(observed, draws)
         counts = np.array([np.histogram(column, edges)[0] for column in draws.T])
@@ -258,6 +259,7 @@ class CoverageDisplay:
         """
         if ax is None:
             (ax,) = make_axes(None, 1, figsize=(4.2, 4))
+        check_axes(ax)
         levels = np.asarray(self.levels)
         spread = 1.645 * np.sqrt(levels * (1 - levels) / self.n_rows)
         ax.fill_between(

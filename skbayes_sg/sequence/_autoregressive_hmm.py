@@ -100,6 +100,10 @@ default=None
         prior = {"n_lags": self.n_lags, "lag_precision": float(self.coefs_weight)}
         return gaussian_emission(self, X, spherical=False, **prior)
 
+    def _emission_shapes(self):
+        names = "means", "coefs", "covars"
+        return [(name, getattr(self, f"{name}_").shape) for name in names]
+
     def _set_emission(self, mean, std):
         emission = self._inner.emission
         self.means_, self.coefs_, self.covars_ = diagonal_parts(emission, mean)

@@ -5,7 +5,10 @@ from sklearn.utils.validation import validate_data
 
 from skbayes_sg.base._sampling import BaseSGMCMC
 from skbayes_sg.inference.fitting import computed_once
+from skbayes_sg.inference.identities import identity
 from skbayes_sg.inference.sequences import settle
+from skbayes_sg.kernels.capabilities.buffers import blocks_of, with_blocks
+from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.utils._validation import check_auto, check_integer, largest_of
 
 
@@ -134,15 +137,22 @@ class BaseSequences(BaseSGMCMC):
         return super()._check_sampling()
 
     def _settle(self, model, start, seed):
-        """Block the model around its mode next to `start`; return it with messages."""
+        """Block the model around its mode next to `start`; return it with messages.
+
+        The chains of a warm start continue with the same blocks if the data are the
+        same.
+        """
+        settings = self.block_length, self.buffer_length
+        last = vars(self).get("_fit") if self.warm_start else None
+        if last is not None and vars(self).get("_blocked_by") == settings:
+            before = with_blocks(last.model, blocks_of(model))
+            if identity(before) == identity(for_kernels(model)):
+                return last.model
         found = computed_once(
-            "settled", lambda: settle(model, start(), *self._block_settings, seed)
+            "settled", lambda: settle(model, start(), *settings, seed)
         )
+        self._blocked_by = settings
         self.block_length_ = found.block_length
         self.buffer_length_ = found.buffer_length
         self.buffer_bias_ = found.buffer_bias
         return found.model
-
-    @property
-    def _block_settings(self):
-        return self.block_length, self.buffer_length

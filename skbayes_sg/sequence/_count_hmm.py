@@ -103,6 +103,9 @@ class SGMCMCPoissonHMM(BaseHMM):
             rate=float(weight),
         )
 
+    def _emission_shapes(self):
+        return (("lambdas", self.lambdas_.shape),)
+
     def _set_emission(self, mean, std):
         self.lambdas_ = mean.reshape(self.n_components, -1)
         self.lambdas_std_ = std.reshape(self.n_components, -1)
@@ -198,6 +201,9 @@ default=1.0
         return CategoricalEmission(
             check_dirichlet(name, self.emissionprob_prior, shape)
         )
+
+    def _emission_shapes(self):
+        return (("emissionprob", self.emissionprob_.shape),)
 
     def _set_emission(self, mean, std):
         self.emissionprob_ = mean.reshape(self.n_components, -1)

@@ -125,6 +125,9 @@ class SGMCMCGaussianHMM(BaseHMM):
             scale=scale,
         )
 
+    def _emission_shapes(self):
+        return ("means", self.means_.shape), ("covars", self.covars_.shape)
+
     def _set_emission(self, mean, std):
         emission = self._inner.emission
         if isinstance(emission, FullGaussian):

@@ -156,6 +156,18 @@ class BaseHMM(StateAnswersMixin, BaseSequences):
         order = state_order(model.model.emission, x[k + k * k :])
         return theta_of(model, reorder(model.model, x, order))
 
+    def _theta_names(self):
+        return [f"theta[{j}]" for j in range(self.mode_.size)]
+
+    def _parameter_names(self):
+        k = range(self.n_components)
+        names = [f"startprob[{i}]" for i in k]
+        names += [f"transmat[{i}, {j}]" for i in k for j in k]
+        shapes = self._emission_shapes()
+        return names + [
+            f"{name}{list(at)}" for name, shape in shapes for at in np.ndindex(shape)
+        ]
+
     def _set_states(self, model):
         """Match the states of all draws, and set what follows from them."""
         mode = np.zeros(self.samples_.shape[-1])

@@ -1,4 +1,5 @@
 import numpy as np
+import pytensor.tensor as pt
 import pytest
 
 pm = pytest.importorskip("pymc")
@@ -23,6 +24,14 @@ def test_models_whose_steps_cost_as_much_as_all_rows(write):
     with pytest.warns(UserWarning, match="parameters for 60 rows|an array of 60"):
         model = from_pymc(pm_model)
     check_density(pm_model, model)
+
+
+def test_a_parameter_for_each_row_is_not_taken_in_silence():
+    """PyTensor 2 keeps the index that makes rows of the parameters, 3 rewrites it."""
+    pm_model = zoo.built(zoo.latent_through_an_index)
+    said = "parameters for 60 rows|cannot be taken apart"
+    with pytest.raises((UserWarning, ValueError), match=said):  # warnings are errors
+        from_pymc(pm_model)
 
 
 def check_density(pm_model, model):
@@ -61,6 +70,18 @@ def test_data_are_those_of_the_model():
     model = from_pymc(zoo.built(zoo.linear))
     with pytest.raises(ValueError, match="brings its own data"):
         model.bind(X=zoo.X)
+
+
+@pytest.mark.parametrize("write", zoo.LOGITS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("size", [40.0, 800.0])
+def test_gradients_are_finite_at_extreme_arguments(write, size):
+    model = from_pymc(zoo.built(write))
+    program, columns = model._ready, model._columns
+    inputs = [program.theta, *program.columns.values()]
+    g = pt.grad(program.log_likelihood.sum(), program.theta)
+    function = python_function(inputs, g)
+    for theta in size * np.vstack([np.eye(program.d), -np.eye(program.d)]):
+        assert np.isfinite(function(theta, *columns.values())).all()
 
 
 @pytest.mark.long

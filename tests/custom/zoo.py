@@ -147,7 +147,39 @@ ACCEPTED = [
     *(ordered_logistic, censored, custom_dist, potential_as_prior, two_observed),
     *(varying_slopes, student, multinomial, with_initial_values),
 ]
-WITH_WARNING = [square_design, latent_through_an_index, missing_values]
+WITH_WARNING = [square_design, missing_values]
+
+
+def _eta():
+    return np.sign(X) @ pm.Normal("beta", 0, 2, shape=3)
+
+
+def bernoulli_of_logits():
+    pm.Bernoulli("y", logit_p=_eta(), observed=BINARY)
+
+
+def bernoulli_of_sigmoid():
+    pm.Bernoulli("y", p=pm.math.sigmoid(_eta()), observed=BINARY)
+
+
+def binomial_of_logits():
+    pm.Binomial("y", n=5, logit_p=_eta(), observed=np.minimum(COUNT, 5))
+
+
+def logs_of_sigmoids():
+    eta = _eta()
+
+    def logp(y, eta):
+        p = pt.sigmoid(eta)
+        return pt.where(pt.eq(y, 1), pt.log(p), pt.log(1 - p))
+
+    pm.CustomDist("y", eta, logp=logp, observed=BINARY)
+
+
+LOGITS = [
+    *(bernoulli_of_logits, bernoulli_of_sigmoid, binomial_of_logits, logs_of_sigmoids),
+    categorical,
+]
 
 
 def likelihood_as_potential():

@@ -19,6 +19,7 @@ from skbayes_sg import (
     SGBPMFRecommender,
     SGHMCClassifierMLP,
     SGLDLogisticRegression,
+    SGMCMCGaussianHMM,
     SGMCMCLatentDirichletAllocation,
     SGMCMCLinearRegression,
     SGMCMCMixedMembershipBlockmodel,
@@ -52,6 +53,12 @@ def documents():
 
 def graph():
     return (make_graph(60, 3, link_rates=0.5, random_state=0).adjacency,)
+
+
+def sequence():
+    rng = np.random.default_rng(0)
+    states = np.repeat(rng.integers(2, size=60), 10)
+    return (3.0 * states[:, None] + rng.standard_normal((600, 1)),)
 
 
 def ratings():
@@ -100,7 +107,13 @@ FITS = {
         SGMCMCMixedMembershipBlockmodel,
         graph,
         dict(n_components=3, n_draws=50, burn_in=100),
-        2_000,
+        200,
+    ),
+    "hidden Markov": (
+        SGMCMCGaussianHMM,
+        sequence,
+        dict(n_components=2, n_draws=50, burn_in=100),
+        5_000,
     ),
 }
 

@@ -23,6 +23,7 @@ from skbayes_sg.kernels.maps import (
     Real,
     Repeated,
     Softplus,
+    Stationary,
     StickBreaking,
     Tanh,
     joined,
@@ -60,6 +61,8 @@ MAPS = {
     "stick breaking": (StickBreaking(4), [0, 1, 2]),
     "ordered": (Ordered(3), [0, 1, 2]),
     "covariance": (CholeskyCovariance(3), [0, 3, 4, 6, 7, 8]),
+    "stationary number": (Stationary(1), [0]),
+    "stationary": (Stationary(3), list(range(9))),
     "correlation": (Correlation(4), [4, 8, 9, 12, 13, 14]),
     "joined": (joined(Real(1), AdditiveLogRatio(3), Exp(2)), [0, 1, 2, 4, 5]),
     "noise units": (few_rows(), list(range(9))),
@@ -130,6 +133,8 @@ def test_images_satisfy_their_constraints():
         np.testing.assert_array_equal(matrix, matrix.T)
         assert n_free(map_) == size and np.linalg.eigvalsh(matrix).min() > 0
     np.testing.assert_allclose(np.diag(matrix), 1)
+    matrix = image(Stationary(2), 10 * u[:4]).reshape(2, 2)
+    assert np.abs(np.linalg.eigvals(matrix)).max() < 1 < np.abs(matrix).max()
     assert (np.diff(image(Ordered(6), u)) > 0).all()
 
 

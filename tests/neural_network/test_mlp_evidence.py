@@ -58,8 +58,10 @@ def untrained(activation, sizes, by_input=False, n=300):
 
 
 # Priors
-@pytest.mark.parametrize("activation", ["relu", "tanh"])
-@pytest.mark.parametrize("hidden", [(), (50,), (80, 20), (30, 40, 50)])
+@pytest.mark.parametrize(
+    "activation, hidden",
+    [("relu", ()), ("relu", (50,)), ("relu", (80, 20)), ("tanh", (30, 40, 50))],
+)
 def test_outputs_vary_as_stated_under_the_prior(activation, hidden):
     # Variance 3 of the weights and 3 of the biases; 600 draws of three outputs, whose
     # tails are heavier than a Gaussian's in deep networks: errors of about 6 %.
@@ -147,16 +149,14 @@ def regressions(count):
 def test_no_regression_runs_away():
     """Errors on training rows stay below twice those of MLPRegressor.
 
-    Its targets are standardized, too, and noise that a network should not fit is
-    allowed: a network that fits less of it than MLPRegressor has not run away. So is
-    what a constant leaves, with few rows.
+    Its targets are standardized, too.
     """
     failed = []
     for seed, (X, y) in enumerate(regressions(200)):
         t = (y - y.mean()) / y.std()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            theirs = MLPRegressor((20,), random_state=0).fit(X, t)
+            theirs = MLPRegressor(hidden_layer_sizes=(20,), random_state=0).fit(X, t)
             ours = SGHMCRegressorMLP(
                 (20,), n_draws=20, burn_in=1000, thin=50, n_chains=2, random_state=0
             ).fit(X, y)
@@ -166,8 +166,7 @@ def test_no_regression_runs_away():
         ]
         if not errors[1] <= 2 * errors[0]:
             failed.append((seed, *errors))
-    assert [case for case in failed if case[2] > 1.0] == []
-    assert len(failed) <= 10, failed
+    assert failed == []
 
 
 # Temperatures

@@ -111,6 +111,17 @@ def test_same_seed_same_draws():
     np.testing.assert_array_equal(*fits)
 
 
+def test_warm_chains_continue():
+    X, _ = simulated(1000, [0.0, 3.0], 1.0)
+    settings = {"n_components": 2, "thin": 5, "random_state": 3}
+    model = SGMCMCGaussianHMM(n_draws=10, warm_start=True, **settings)
+    parts = [model.fit(X).samples_.copy() for _ in range(2)]
+    whole = SGMCMCGaussianHMM(n_draws=20, step_size=model.step_size_, **settings)
+    parts = np.concatenate(parts, axis=1)
+    np.testing.assert_array_equal(parts, whole.fit(X).samples_)
+    assert model._parameter_names()[-1] == "covars[1, 0]"
+
+
 def test_missing_points_are_left_out():
     X, states = simulated(4000, [0.0, 3.0], 1.0, seed=1)
     X = np.c_[X, X[::-1]]

@@ -7,6 +7,7 @@ import skbayes_sg.inference.exploration.lda  # noqa: F401  registers
 import skbayes_sg.inference.exploration.matrix_factorization  # noqa: F401  registers
 import skbayes_sg.inference.exploration.mlp  # noqa: F401  registers
 import skbayes_sg.inference.exploration.sequences  # noqa: F401  registers
+import skbayes_sg.inference.exploration.stochastic_volatility  # noqa: F401
 import skbayes_sg.inference.exploration.wide  # noqa: F401  registers
 from skbayes_sg.inference.exploration.one_mode import explore
 from skbayes_sg.inference.exploration.request import (

@@ -28,6 +28,7 @@ from skbayes_sg.kernels.protocol.sampler import preconditioner_of
 
 MAX_ROWS = 2048  # up to which the whole Hessian of a is used
 RANK = 1e-10  # smallest singular value of a direction, in units of the largest
+DRAWS_AT_ONCE = 64  # that are completed together
 FEWER = 0.8  # rows for each parameter from which on the reduction does not pay
 
 
@@ -47,19 +48,21 @@ class Seen(NamedTuple):
 
         ``seed(c, k)`` is that of draw k of chain c.
         """
-        K, q = self.sd.shape
-        out = np.empty((*draws.shape[:2], K * q), draws.dtype)
+        out = np.empty((*draws.shape[:2], self.sd.size), draws.dtype)
         for c, chain in enumerate(draws):
-            z = np.stack(
-                [
-                    np.random.default_rng(seed(c, k)).standard_normal((K, q))
-                    for k in range(len(chain))
-                ]
-            )
-            a = chain.reshape(len(chain), K, -1) - z @ self.basis
-            theta = self.sd * (a @ self.basis.T + z)
-            out[c] = self.recorded(theta).reshape(len(chain), -1)
+            for first in range(0, len(chain), DRAWS_AT_ONCE):
+                some = chain[first : first + DRAWS_AT_ONCE]
+                seeds = [seed(c, first + k) for k in range(len(some))]
+                out[c, first : first + len(some)] = self._completed(some, seeds)
         return out
+
+    def _completed(self, draws, seeds):
+        """Return recorded draws of theta, (m, K q), of draws of a, (m, K r)."""
+        shape = self.sd.shape
+        z = np.stack([np.random.default_rng(s).standard_normal(shape) for s in seeds])
+        a = draws.reshape(len(draws), len(self.sd), -1) - z @ self.basis
+        theta = self.recorded(self.sd * (a @ self.basis.T + z))
+        return theta.reshape(len(draws), -1)
 
     def recorded(self, theta):
         """Return theta, (..., K, q), in the units of recorded draws."""

@@ -11,6 +11,7 @@ from skbayes_sg.kernels.maps.ordered import Ordered
 from skbayes_sg.kernels.maps.real import Real
 from skbayes_sg.kernels.maps.repeated import Repeated
 from skbayes_sg.kernels.maps.softplus import Softplus
+from skbayes_sg.kernels.maps.stationary import Stationary
 from skbayes_sg.kernels.maps.stick_breaking import StickBreaking
 from skbayes_sg.kernels.maps.tanh import Tanh
 
@@ -26,6 +27,7 @@ __all__ = [
     "Real",
     "Repeated",
     "Softplus",
+    "Stationary",
     "StickBreaking",
     "Tanh",
     "joined",

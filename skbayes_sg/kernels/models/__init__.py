@@ -13,6 +13,7 @@ import skbayes_sg.kernels.models.glm_priors  # noqa: F401  registers operations 
 import skbayes_sg.kernels.models.glm_rows  # noqa: F401  registers operations of GLM
 import skbayes_sg.kernels.models.lda_hyperparameters  # noqa: F401  of LDA
 import skbayes_sg.kernels.models.lda_topics  # noqa: F401  registers operations of LDA
+import skbayes_sg.kernels.models.linear_gaussian_ssm_messages  # noqa: F401
 import skbayes_sg.kernels.models.matrix_factorization_conditionals  # noqa: F401
 import skbayes_sg.kernels.models.matrix_factorization_draws  # noqa: F401
 import skbayes_sg.kernels.models.transformed_metrics  # noqa: F401  of Transformed
@@ -32,6 +33,7 @@ from skbayes_sg.kernels.models.hmm_poisson import PoissonEmission
 from skbayes_sg.kernels.models.implicit_factorization import ImplicitFactorization
 from skbayes_sg.kernels.models.lda import LDA
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
+from skbayes_sg.kernels.models.linear_gaussian_ssm import LinearGaussianSSM
 from skbayes_sg.kernels.models.log_scale_factorization import LogScaleFactorization
 from skbayes_sg.kernels.models.matrix_factorization import (
     MatrixFactorization,
@@ -41,6 +43,10 @@ from skbayes_sg.kernels.models.matrix_factorization import (
 from skbayes_sg.kernels.models.mirrored import mirrored
 from skbayes_sg.kernels.models.mlp import MLP
 from skbayes_sg.kernels.models.proximal import Proximal
+from skbayes_sg.kernels.models.stochastic_volatility import (
+    FreeVolatility,
+    StochasticVolatility,
+)
 from skbayes_sg.kernels.models.transformed import Transformed
 
 __all__ = [
@@ -51,12 +57,14 @@ __all__ = [
     "DirichletMultinomial",
     "ExpandedDirichlet",
     "FreeSequences",
+    "FreeVolatility",
     "FullGaussian",
     "GLM",
     "GaussianMean",
     "HMM",
     "ImplicitFactorization",
     "LDA",
+    "LinearGaussianSSM",
     "LogScaleFactorization",
     "MLP",
     "MatrixFactorization",
@@ -66,6 +74,7 @@ __all__ = [
     "Proximal",
     "RatingNoise",
     "RowPrior",
+    "StochasticVolatility",
     "Transformed",
     "mirrored",
 ]

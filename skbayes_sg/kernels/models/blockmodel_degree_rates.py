@@ -31,6 +31,7 @@ from skbayes_sg.kernels.numerics.slices import draw_by_slices, log_density
 from skbayes_sg.kernels.protocol.model import needs_refresh, refresh
 
 TINY = 1e-30  # the least mass that is kept, in float32
+SCALED = 2_000_000  # masses whose scale is drawn after a sweep
 ATTEMPTS = 1000  # to draw two different communities, which rounding may not have
 
 
@@ -164,19 +165,25 @@ def _community(work, a, rng):
 
 @helper
 def _scale_groups(model, work, rng):
-    """Draw the scale of the masses of each community against its rate."""
+    """Draw the scale of the masses of each community against its rate.
+
+    Of some of them in turn, from one at random, where there are many nodes: a column
+    of masses is a slow walk through memory.
+    """
     n, k = work.mass.shape
     c, everything, crossed = 0.0, 0.0, work.rows[3]
     for j in range(k):
         c += work.alpha[j]
         everything += work.total[j]
-    for j in range(k):
+    first, n_scaled = int(rng.random() * k), min(k, max(1, SCALED // n))
+    for i in range(n_scaled):
+        j = (first + i) % k
         between = work.total[j] * (everything - work.total[j])
         for a in range(n):
             x = float(work.mass[a, j])
             between -= x * (work.activity[a] - x)
-            for i in range(model.hidden_indptr[a], model.hidden_indptr[a + 1]):
-                b = model.hidden[i]
+            for h in range(model.hidden_indptr[a], model.hidden_indptr[a + 1]):
+                b = model.hidden[h]
                 between -= x * (work.activity[b] - work.mass[b, j])
         mass = n * work.alpha[j]
         law = GroupScale(
