@@ -158,7 +158,7 @@ def robust(X, y, prior_variance, n_draws=30_000, df=4.0, seed=0):
     """Return means and sds for few rows, by a Gibbs sampler.
 
     Chains in the coefficients do not get through the narrow part. Given the precisions
-    of the rows, of which Student's law is a mixture, the noise is drawn from a grid with
+    of the rows, of which Student's law is a mixture, the noise is drawn on a grid with
     the coefficients integrated out.
     """
     rng, n = np.random.default_rng(seed), len(y)
