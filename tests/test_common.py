@@ -43,9 +43,6 @@ def not_to_the_last_digit(estimator):
 ESTIMATORS = [
     SGLDLogisticRegression(n_draws=50, n_chains=2),
     # Full gradients are compiled in less time than the automatic ones.
-    SGMCMCLogisticRegression(n_draws=50, n_chains=2, gradient="full"),
-    SGHMCLogisticRegression(n_draws=50, n_chains=2, gradient="full"),
-    SGNHTLogisticRegression(n_draws=50, n_chains=2, gradient="full"),
     SGMCMCLinearRegression(n_draws=50, n_chains=2, gradient="full"),
     SGMCMCPoissonRegressor(n_draws=50, n_chains=2, gradient="full"),
     SGMCMCNegativeBinomialRegressor(n_draws=50, n_chains=2, gradient="full"),
@@ -66,9 +63,12 @@ def test_column_names(estimator):
     check_dataframe_column_names_consistency(type(estimator).__name__, estimator)
 
 
-@pytest.mark.long  # networks by the other samplers, each of which is compiled
+@pytest.mark.long  # the same classes with other samplers, each of which is compiled
 @parametrize_with_checks(
     [
+        SGMCMCLogisticRegression(n_draws=50, n_chains=2, gradient="full"),
+        SGHMCLogisticRegression(n_draws=50, n_chains=2, gradient="full"),
+        SGNHTLogisticRegression(n_draws=50, n_chains=2, gradient="full"),
         SGLDClassifierMLP((10,), **SHORT),
         SGLDRegressorMLP((10,), **SHORT),
         SGNHTClassifierMLP((10,), **SHORT),
@@ -78,5 +78,5 @@ def test_column_names(estimator):
     ],
     expected_failed_checks=not_to_the_last_digit,
 )
-def test_sklearn_checks_of_other_networks(estimator, check):
+def test_sklearn_checks_with_other_samplers(estimator, check):
     check(estimator)
