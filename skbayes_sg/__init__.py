@@ -55,7 +55,6 @@ from skbayes_sg.sequence import (
     SGMCMCGaussianHMM,
     SGMCMCLinearGaussianSSM,
     SGMCMCPoissonHMM,
-    SGMCMCStochasticVolatility,
 )
 
 find_old_names()
@@ -98,7 +97,6 @@ __all__ = [
     "SGMCMCPoissonRegressor",
     "SGMCMCRegressorMLP",
     "SGMCMCRobustRegressor",
-    "SGMCMCStochasticVolatility",
     "SGNHTClassifierMLP",
     "SGNHTLogisticRegression",
     "SGNHTRegressorMLP",

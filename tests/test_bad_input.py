@@ -189,6 +189,7 @@ def test_every_estimator_has_forty_cases():
         "SGMCMCCategoricalHMM",
         "SGMCMCGaussianHMM",
         "SGMCMCLatentDirichletAllocation",
+        "SGMCMCLinearGaussianSSM",
         "SGMCMCMixedMembershipBlockmodel",
         "SGMCMCModel",
         "SGMCMCPoissonHMM",

@@ -18,7 +18,7 @@ from skbayes_sg import (
     SGMCMCLogisticRegression,
     SGMCMCRegressorMLP,
 )
-from skbayes_sg.inference.exploration import mlp as networks
+from skbayes_sg.inference.exploration import mlp_training as networks
 from skbayes_sg.kernels.gradients import GRADIENTS
 from skbayes_sg.kernels.samplers import SAMPLERS
 from skbayes_sg.kernels.schedules import SCHEDULES

@@ -26,7 +26,7 @@ from skbayes_sg import (
 )
 from skbayes_sg.datasets import make_logistic, make_ratings
 from skbayes_sg.inference import running
-from skbayes_sg.inference.exploration import mlp as mlp_exploration
+from skbayes_sg.inference.exploration import mlp_training as mlp_exploration
 
 SHORT = dict(n_draws=20, burn_in=40, thin=2, n_chains=4, random_state=0)
 ESTIMATORS = {

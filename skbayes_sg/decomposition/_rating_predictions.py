@@ -3,6 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import ndtri
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.decomposition._rating_sets import with_sets
@@ -13,6 +14,22 @@ from skbayes_sg.utils._typing import MatrixLike, Predictions
 from skbayes_sg.utils._validation import check_number
 
 PAIRS_AT_ONCE = 2**16  # pairs whose predictions are held in memory together
+
+
+def _has_levels(estimator):
+    """Whether ratings have levels; raise an AttributeError that says why not."""
+    if estimator.feedback == "implicit":
+        raise AttributeError(
+            'predict_proba has no answer with feedback="implicit": choices have no '
+            "levels. predict and recommend give scores"
+        )
+    if getattr(estimator, "_levels", True) is None:
+        raise AttributeError(
+            f"predict_proba has no answer: y had {len(estimator.classes_)} distinct "
+            "values, too many for levels. Use predict_interval, or predict(X, "
+            "return_std=True), or round y before fit"
+        )
+    return True
 
 
 class RatingPredictionMixin:
@@ -66,6 +83,7 @@ class RatingPredictionMixin:
         interval = np.stack([mean - half, mean + half], axis=1)
         return np.clip(interval, *self.rating_range_)
 
+    @available_if(_has_levels)
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Return the probability of each rating level.
 
@@ -84,17 +102,6 @@ class RatingPredictionMixin:
             Probabilities in the order of `classes_`.
         """
         check_is_fitted(self)
-        if self.feedback == "implicit":
-            raise ValueError(
-                'predict_proba has no answer with feedback="implicit": choices have no '
-                "levels. predict and recommend give scores"
-            )
-        if self._levels is None:
-            raise ValueError(
-                f"predict_proba has no answer: y had {len(self.classes_)} distinct "
-                "values, too many for levels. Use predict_interval, or predict(X, "
-                "return_std=True), or round y before fit"
-            )
         mean, std = self._predictive(X)
         return self._levels.probabilities(mean - self.mean_rating_, std)
 

@@ -127,6 +127,8 @@ class SGMCMCRegressorMLP(RegressorPredictionsMixin, RegressorMixin, BaseMLP):
         )
         self.noise = noise
 
+    noise = "constant"  # of files of version 0.1.0, which had no other
+
     @property
     def _likelihood(self):
         return NOISES[self.noise]

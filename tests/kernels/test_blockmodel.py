@@ -22,6 +22,7 @@ from skbayes_sg.kernels.protocol.model import (
     log_likelihood,
     log_prior,
     n_parameters,
+    n_rows,
     n_recorded,
     record,
     theta_of,
@@ -40,7 +41,8 @@ def blockmodel(**settings):
     return Blockmodel(*arrays, *priors, True, False)._replace(**settings)
 
 
-def drawn(model, n_draws, batch_size=N, **settings):
+def drawn(model, n_draws, batch_size=None, **settings):
+    batch_size = n_rows(model) if batch_size is None else batch_size
     start = np.array([0.0, 0.0, -1.0, 0.0], np.float32)
     draws = sample(
         model, Gibbs(), InTurn(batch_size), step_size=1.0, start=start, burn_in=100,

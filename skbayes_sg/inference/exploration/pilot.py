@@ -34,6 +34,7 @@ from skbayes_sg.kernels.protocol.model import (
 PILOT_DRAWS = 128
 PROBES = 16  # draws of the Gaussian at which the score is compared with a Gaussian's
 ENOUGH_ROWS, ROWS_PER_PARAMETER = 2**16, 512  # for these draws
+MAX_COPIED = 2**22  # numbers of a copy of so many rows
 SKEWED = 0.3  # difference of the scores from which the Gaussian does not serve
 BENT = 1.5  # mean curvature over that at the mode: not even roughly a Gaussian
 WARMUP = 32  # trajectories of each of the first chains
@@ -96,9 +97,11 @@ def pilot(model, region, seed):
 
 def _fewer_rows(model):
     """Return the model on some of its rows, enough to see how skewed it is."""
-    every = n_rows(model) // max(ENOUGH_ROWS, ROWS_PER_PARAMETER * n_parameters(model))
-    if every < 2 or not implements(thinned, model):
-        return model
+    d = n_parameters(model)
+    enough = max(ENOUGH_ROWS, ROWS_PER_PARAMETER * d)
+    every = n_rows(model) // enough
+    if every < 2 or enough * d > MAX_COPIED or not implements(thinned, model):
+        return model  # whose rows are read in parts
     return for_kernels(thinned(model, every))
 
 
