@@ -22,8 +22,8 @@ from skbayes_sg.kernels.protocol.model import (
     log_likelihood,
     log_prior,
     n_parameters,
-    n_rows,
     n_recorded,
+    n_rows,
     record,
     theta_of,
 )

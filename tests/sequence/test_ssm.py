@@ -42,7 +42,7 @@ def test_parameters_are_within_four_standard_deviations(model):
 
 
 def test_forecasts_are_conditional_expectations(model):
-    """Against conditioning by matrices at the posterior means, whose spread is small."""
+    """Against conditioning by matrices, at the posterior means."""
     seen, steps = X[-30:, 0], 5
     mean, cov = law(model, 35)
     gain = np.linalg.solve(cov[:30, :30], cov[:30, 30:]).T
