@@ -8,6 +8,7 @@ import pytest
 
 from skbayes_sg.base import _sampling
 from skbayes_sg.inference import monitoring, running
+from skbayes_sg.inference.exploration import pilot
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +32,12 @@ def without_mixing_warnings(monkeypatch):
     """Let fits be silent about chains that a test makes short or bad on purpose."""
     nothing = monitoring.Mixing(None, None)
     monkeypatch.setattr(_sampling, "look_at", lambda model, draws: nothing)
+
+
+@pytest.fixture
+def short_pilots(monkeypatch):
+    """Explore few rows as briefly as many, where only the interface is checked."""
+    monkeypatch.setattr(pilot, "FEW_NUMBERS", 0.0)
 
 
 class Killed(BaseException):

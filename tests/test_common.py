@@ -45,13 +45,12 @@ ESTIMATORS = [
     # Full gradients are compiled in less time than the automatic ones.
     SGMCMCLinearRegression(n_draws=50, n_chains=2, gradient="full"),
     SGMCMCPoissonRegressor(n_draws=50, n_chains=2, gradient="full"),
-    SGMCMCNegativeBinomialRegressor(n_draws=50, n_chains=2, gradient="full"),
-    SGMCMCRobustRegressor(n_draws=50, n_chains=2, gradient="full"),
     SGHMCClassifierMLP((10,), **SHORT),
     SGHMCRegressorMLP((10,), **SHORT),
 ]
 
 
+@pytest.mark.usefixtures("short_pilots")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=not_to_the_last_digit)
 def test_sklearn_checks(estimator, check):
     check(estimator)
@@ -64,11 +63,14 @@ def test_column_names(estimator):
 
 
 @pytest.mark.long  # the same classes with other samplers, each of which is compiled
+@pytest.mark.usefixtures("short_pilots")
 @parametrize_with_checks(
     [
         SGMCMCLogisticRegression(n_draws=50, n_chains=2, gradient="full"),
         SGHMCLogisticRegression(n_draws=50, n_chains=2, gradient="full"),
         SGNHTLogisticRegression(n_draws=50, n_chains=2, gradient="full"),
+        SGMCMCNegativeBinomialRegressor(n_draws=50, n_chains=2, gradient="full"),
+        SGMCMCRobustRegressor(n_draws=50, n_chains=2, gradient="full"),
         SGLDClassifierMLP((10,), **SHORT),
         SGLDRegressorMLP((10,), **SHORT),
         SGNHTClassifierMLP((10,), **SHORT),

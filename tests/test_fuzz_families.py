@@ -72,6 +72,7 @@ def fuzz_regression(name, valid, n_examples):
     fuzz(check, n_examples, parameters(valid), data)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["linear", pytest.param("poisson", marks=pytest.mark.long)]
 )

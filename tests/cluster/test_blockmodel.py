@@ -170,6 +170,7 @@ def test_variances_in_place_of_draws(graph, fitted):
         other.predict_link([[0, 1]], return_std=True)
 
 
+@pytest.mark.long
 def test_a_learned_prior_is_near_that_of_the_data(graph):
     settings = {"membership_prior": "learn", "degree_correction": False}
     model = blockmodel(**settings).fit(graph.adjacency)

@@ -36,6 +36,7 @@ def quick(**parameters):
 REPEATED = "check_sample_weight_equivalence_on_"
 
 
+@pytest.mark.usefixtures("short_pilots")
 @parametrize_with_checks([quick()])
 def test_sklearn_checks(estimator, check):
     if check.func.__name__.startswith(REPEATED):

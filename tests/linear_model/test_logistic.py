@@ -210,6 +210,7 @@ def exact():
     return X, y, moments(model)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "column",
     [

@@ -69,6 +69,7 @@ def test_negative_binomial_is_exact(sampler):
     exact.negative_binomial(X, y).check(model.samples_)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("df", [4.0, pytest.param(None, marks=pytest.mark.long)])
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_robust_is_exact(sampler, df):

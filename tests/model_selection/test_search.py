@@ -45,6 +45,7 @@ ESTIMATORS = [
 TOO_LARGE = {"step_size": [0.3, 50.0, 1.0]}
 
 
+@pytest.mark.usefixtures("short_pilots")
 @parametrize_with_checks(
     [
         KSDStepSizeSearch(
