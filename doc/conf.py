@@ -1,6 +1,10 @@
 """Sphinx settings. No network is used: a build gives the same result anywhere."""
 
+from pathlib import Path
+
 import skbayes_sg
+
+HERE = Path(__file__).resolve().parent
 
 project = "skbayes_sg"
 author = copyright = "skbayes_sg developers"
@@ -52,7 +56,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "write_computation_times": False,
     "show_signature": False,
-    "default_thumb_file": "_static/logo.png",
+    "default_thumb_file": str(HERE / "_static" / "logo.png"),
 }
 
 
