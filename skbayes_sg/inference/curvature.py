@@ -68,6 +68,8 @@ def whitening(matrix):
 
 def _positive(scaled):
     """Return a positive definite matrix close to `scaled`, whose diagonal is one."""
+    # No correlation is beyond one; rounding errors of columns of tiny numbers can be.
+    scaled = np.clip(scaled, -1.0, 1.0)
     nearly = scaled + 1e-8 * np.eye(len(scaled))  # enough for collinear columns
     values, vectors = np.linalg.eigh(nearly)
     if values[0] > 0.0:
