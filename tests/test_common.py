@@ -50,7 +50,6 @@ ESTIMATORS = [
 ]
 
 
-@pytest.mark.usefixtures("short_pilots")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=not_to_the_last_digit)
 def test_sklearn_checks(estimator, check):
     check(estimator)
@@ -63,7 +62,6 @@ def test_column_names(estimator):
 
 
 @pytest.mark.long  # the same classes with other samplers, each of which is compiled
-@pytest.mark.usefixtures("short_pilots")
 @parametrize_with_checks(
     [
         SGMCMCLogisticRegression(n_draws=50, n_chains=2, gradient="full"),
