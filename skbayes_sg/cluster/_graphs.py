@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
+from skbayes_sg.utils._design import with_valid_indices
 from skbayes_sg.utils._validation import shown
 
 MAX_NODES = 2**31 - 1
@@ -82,7 +83,7 @@ def _from_matrix(adjacency):
 def _zeros_and_ones(adjacency):
     """Return a CSR array of ones; raise where it has other numbers."""
     kinds = {"dtype": "numeric", "accept_sparse": "csr", "input_name": "adjacency"}
-    matrix = sp.csr_array(check_array(adjacency, **kinds))
+    matrix = sp.csr_array(check_array(with_valid_indices(adjacency), **kinds))
     if not matrix.has_canonical_format or not np.all(matrix.data):
         matrix = matrix.copy()
         matrix.sum_duplicates()

@@ -368,3 +368,13 @@ def test_link_probabilities_are_those_of_gibbs_draws_of_all_pairs(data_dir):
     sd = laws.std(axis=0)[:, order]
     assert np.sqrt(np.mean((difference / sd) ** 2)) < 0.1
     np.testing.assert_allclose(model.memberships_std_, sd, rtol=0.15, atol=0.01)
+
+
+@pytest.mark.parametrize("index", [6, 10**6, -1])
+def test_indices_out_of_range_are_refused(index):
+    """SciPy does not check them, and compiled code would crash."""
+    full = np.triu(np.ones((6, 6)), 1)
+    adjacency = sp.csr_array(full + full.T)
+    adjacency.indices[3] = index
+    with pytest.raises(ValueError, match="out of range"):
+        SGMCMCMixedMembershipBlockmodel(2, n_draws=2).fit(adjacency)

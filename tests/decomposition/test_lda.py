@@ -369,3 +369,14 @@ def test_the_sampler_of_the_literature_finds_the_same_topics(fitted):
     assert other.perplexity(X) < 1.05 * model.perplexity(X)
     ratio = other.components_std_.mean() / model.components_std_.mean()
     assert 0.5 < ratio < 3.0  # it is wider, by the noise of its minibatches
+
+
+@pytest.mark.parametrize("index", [5, 10**6, -1])
+def test_indices_out_of_range_are_refused(index):
+    """SciPy does not check them, and compiled code would write outside of arrays."""
+    counts = sp.csr_array(np.ones((6, 5)))
+    counts.indices[0] = index
+    model = SGMCMCLatentDirichletAllocation(2, n_draws=2)
+    for method in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match="out of range"):
+            method(counts)
