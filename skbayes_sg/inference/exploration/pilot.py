@@ -199,15 +199,23 @@ def _largest_eigenvalue(matrix, unit):
 def rare_value(values):
     """Return the value that one in a thousand exceeds, by the tail of the largest.
 
-    Hill's estimator: the logarithms of a Pareto tail are exponential. The answer is at
+    The tail may be heavy, exponential or bounded: its shape is estimated from the first
+    two moments of the logarithms (Dekkers, Einmahl & de Haan, 1989). The answer is at
     least the largest value, which has to serve where values are few.
     """
     values = np.sort(values)
     k = len(values) // 5
-    if k < 10:
+    if k < 10 or values[-k - 1] <= 0.0:
         return values[-1]
-    tail = np.mean(np.log(values[-k:] / values[-k - 1]))
-    return max(values[-1], values[-k - 1] * (1e3 * k / len(values)) ** tail)
+    start = values[-k - 1]
+    logs = np.log(values[-k:] / start)
+    first, second = logs.mean(), np.mean(logs**2)
+    if not second > (1.0 + 1e-9) * first**2:  # all alike
+        return values[-1]
+    bounded = 1.0 - 0.5 / (1.0 - first**2 / second)
+    shape, times = first + bounded, math.log(1e3 * k / len(values))
+    growth = math.expm1(shape * times) / shape if shape else times
+    return max(values[-1], start * (1.0 + first * (1.0 - bounded) * growth))
 
 
 def hamiltonian_chain(density, d, n_trajectories, rng, step):
