@@ -174,8 +174,9 @@ def blocked(X, k, seed=0):
     lengths = np.array([len(X)])
     model = estimator._build(X, lengths)
     rng = np.random.default_rng(seed)
-    x = hidden_states.best_start(model.model, lengths, 4, rng)
-    return model, theta_of(model, x)
+    x = hidden_states.best_start(model, lengths, 4, rng)
+    free = hidden_states.in_free_parameters(model, x, lengths)
+    return free, theta_of(free, x)
 
 
 def passes():

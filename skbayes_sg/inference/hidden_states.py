@@ -13,10 +13,17 @@ import warnings
 import numpy as np
 from scipy.cluster.vq import kmeans2, vq
 
+from skbayes_sg.inference.state_answers import stationary
 from skbayes_sg.kernels.capabilities.buffers import with_blocks
-from skbayes_sg.kernels.capabilities.emissions import maximized, starting_emission
+from skbayes_sg.kernels.capabilities.emissions import (
+    emission_map,
+    maximized,
+    starting_emission,
+)
 from skbayes_sg.kernels.data.sequences import Blocks
 from skbayes_sg.kernels.generic import for_kernels
+from skbayes_sg.kernels.maps import NormalizedGammas, joined
+from skbayes_sg.kernels.models import FreeSequences
 from skbayes_sg.kernels.models.hmm import split
 from skbayes_sg.kernels.numerics.blas import one_blas_thread
 from skbayes_sg.kernels.passes import row_log_posterior
@@ -62,6 +69,21 @@ def best_start(model, lengths, n_starts, rng):
             found.sort(key=lambda one: -one[1])
             found = [climb(part, x, n_steps) for x, _ in found[:count]]
     return max(found, key=lambda one: one[1])[0]
+
+
+def in_free_parameters(model, x, lengths):
+    """Return the posterior in free parameters, for draws near (d,) `x`."""
+    k, n = model.start_prior.size, len(lengths)
+    _, transitions, _ = split(model, x)
+    sizes = float(np.sum(lengths)) * stationary(transitions)
+    starts = np.array([n + model.start_prior.sum()])
+    moves = sizes + model.transition_prior.sum(axis=1)
+    maps = (
+        NormalizedGammas(k, starts),
+        NormalizedGammas(k, moves),
+        emission_map(model.emission, sizes),
+    )
+    return FreeSequences(model, joined(*maps))
 
 
 def in_windows(model, lengths, rng):

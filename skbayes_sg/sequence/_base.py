@@ -137,20 +137,19 @@ class BaseSequences(BaseSGMCMC):
         return super()._check_sampling()
 
     def _settle(self, model, start, seed):
-        """Block the model around its mode next to `start`; return it with messages.
+        """Block the model around its mode; return it with messages, for sampling.
 
-        The chains of a warm start continue with the same blocks if the data are the
-        same.
+        `model` has constrained parameters, and `start` returns the posterior in free
+        ones, and those from which the mode is found. The chains of a warm start
+        continue with the same blocks if the data are the same.
         """
         settings = self.block_length, self.buffer_length
         last = vars(self).get("_fit") if self.warm_start else None
         if last is not None and vars(self).get("_blocked_by") == settings:
-            before = with_blocks(last.model, blocks_of(model))
+            before = with_blocks(last.model.model, blocks_of(model))
             if identity(before) == identity(for_kernels(model)):
                 return last.model
-        found = computed_once(
-            "settled", lambda: settle(model, start(), *settings, seed)
-        )
+        found = computed_once("settled", lambda: settle(*start(), *settings, seed))
         self._blocked_by = settings
         self.block_length_ = found.block_length
         self.buffer_length_ = found.buffer_length

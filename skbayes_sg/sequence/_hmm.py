@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skbayes_sg.base._callbacks import with_callbacks
-from skbayes_sg.inference.hidden_states import best_start
+from skbayes_sg.inference.hidden_states import best_start, in_free_parameters
 from skbayes_sg.inference.state_answers import align_states, reorder, without_data
 from skbayes_sg.kernels.capabilities.buffers import no_messages
-from skbayes_sg.kernels.capabilities.emissions import emission_map, state_order
+from skbayes_sg.kernels.capabilities.emissions import state_order
+from skbayes_sg.kernels.capabilities.maps import n_free, n_redundant
 from skbayes_sg.kernels.data.sequences import make_blocks
-from skbayes_sg.kernels.maps import AdditiveLogRatio, Repeated, joined
-from skbayes_sg.kernels.models import HMM, FreeSequences
+from skbayes_sg.kernels.models import HMM
 from skbayes_sg.kernels.protocol.model import init_work, n_recorded, record, theta_of
 from skbayes_sg.sequence._base import BaseSequences, check_lengths, check_observations
 from skbayes_sg.sequence._state_answers import StateAnswersMixin
@@ -129,32 +129,32 @@ class BaseHMM(StateAnswersMixin, BaseSequences):
         return tags
 
     def _build(self, X, lengths):
-        """Return the posterior in free parameters."""
-        k, emission = self.n_components, self._emission(X)
-        inner = HMM(
+        """Return the posterior."""
+        k = self.n_components
+        return HMM(
             X=X,
             blocks=make_blocks(lengths, FIRST_BLOCK),
             messages=no_messages(k),
-            emission=emission,
+            emission=self._emission(X),
             start_prior=check_dirichlet("startprob_prior", self.startprob_prior, (k,)),
             transition_prior=check_dirichlet(
                 "transmat_prior", self.transmat_prior, (k, k)
             ),
         )
-        ratios = AdditiveLogRatio(k)
-        maps = ratios, Repeated(ratios, k), emission_map(emission)
-        return FreeSequences(inner, joined(*maps))
 
     def _start(self, model, lengths, seed):
-        """Return free parameters next to the best mode that was found."""
+        """Return the free posterior and parameters next to the best mode found."""
         last = self._last_draws()
         if last is not None and last.shape[1] == n_recorded(model):
-            return theta_of(model, last.mean(axis=0))
-        rng = np.random.default_rng(seed)
-        x = best_start(model.model, lengths, self.n_init, rng)
-        k = self.n_components
-        order = state_order(model.model.emission, x[k + k * k :])
-        return theta_of(model, reorder(model.model, x, order))
+            x = last.mean(axis=0)
+        else:
+            rng = np.random.default_rng(seed)
+            x = best_start(model, lengths, self.n_init, rng)
+            k = self.n_components
+            order = state_order(model.emission, x[k + k * k :])
+            x = reorder(model, x, order)
+        free = in_free_parameters(model, x, lengths)
+        return free, theta_of(free, x)
 
     def _theta_names(self):
         return [f"theta[{j}]" for j in range(self.mode_.size)]
@@ -174,6 +174,7 @@ class BaseHMM(StateAnswersMixin, BaseSequences):
         record(model, init_work(model), self.mode_, mode)
         self.affinity_ = align_states(model.model, self.samples_, mode)
         self._inner = without_data(model.model)
+        self._n_parameters = n_free(model.map) - n_redundant(model.map)
         weights, draws = self._flat_weights(), self._flat_draws()
         mean = weights @ draws
         std = np.sqrt(weights @ (draws - mean) ** 2)

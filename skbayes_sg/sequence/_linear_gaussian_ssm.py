@@ -170,7 +170,8 @@ class SGMCMCLinearGaussianSSM(SSMAnswersMixin, BaseSequences):
             lengths = check_lengths(lengths, len(X))
             model = self._build(X, lengths)
             seed = np.random.SeedSequence(self._entropy())
-            settled = self._settle(model, lambda: self._start(model, lengths), seed)
+            start = theta_of(model, self._start(model.model, lengths))
+            settled = self._settle(model.model, lambda: (model, start), seed)
             fit = self._sample_posterior(settled, sampler)
             self._set_parameters(settled.model, lengths)
         return self._finished(fit)
@@ -204,11 +205,11 @@ class SGMCMCLinearGaussianSSM(SSMAnswersMixin, BaseSequences):
         return FreeSequences(inner, joined(*maps))
 
     def _start(self, model, lengths):
-        """Return free parameters from which the mode is found."""
+        """Return parameters from which the mode is found."""
         last = self._last_draws()
         if last is not None and last.shape[1] == n_recorded(model):
-            return theta_of(model, last[0])
-        return theta_of(model, starting_point(model.model, lengths))
+            return last[0]
+        return starting_point(model, lengths)
 
     def _set_parameters(self, model, lengths):
         """Set what follows from the draws, and the last states for forecasts."""

@@ -145,7 +145,7 @@ class StateAnswersMixin:
         aic : float
             -2 log p(X) + 2 times the number of free parameters.
         """
-        return -2.0 * self._log_likelihood(X, lengths) + 2.0 * self.mode_.size
+        return -2.0 * self._log_likelihood(X, lengths) + 2.0 * self._n_parameters
 
     def bic(self, X: MatrixLike, lengths: ArrayLike | None = None) -> float:
         """Return the Bayesian information criterion at the posterior means.
@@ -160,7 +160,7 @@ class StateAnswersMixin:
         bic : float
             -2 log p(X) + log n_samples times the number of free parameters.
         """
-        penalty = np.log(len(X)) * self.mode_.size
+        penalty = np.log(len(X)) * self._n_parameters
         return -2.0 * self._log_likelihood(X, lengths) + float(penalty)
 
     def get_stationary_distribution(self) -> np.ndarray:

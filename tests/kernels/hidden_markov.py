@@ -5,15 +5,13 @@ import itertools
 import numpy as np
 from scipy.stats import multivariate_normal, norm, poisson
 
+from skbayes_sg.inference.hidden_states import in_free_parameters
 from skbayes_sg.kernels.capabilities.buffers import no_messages
-from skbayes_sg.kernels.capabilities.emissions import emission_map
 from skbayes_sg.kernels.data.sequences import make_blocks
-from skbayes_sg.kernels.maps import AdditiveLogRatio, Repeated, joined
 from skbayes_sg.kernels.models import (
     HMM,
     CategoricalEmission,
     DiagonalGaussian,
-    FreeSequences,
     FullGaussian,
     PoissonEmission,
 )
@@ -114,9 +112,7 @@ def small_model(name, seed=0, lengths=(6, 3), block_length=2, buffer_length=20):
         start_prior=np.array([1.5, 2.0]),
         transition_prior=np.array([[3.0, 1.0], [1.2, 2.0]]),
     )
-    ratios = AdditiveLogRatio(K)
-    maps = ratios, Repeated(ratios, K), emission_map(emission)
-    return FreeSequences(inner, joined(*maps)), x, law
+    return in_free_parameters(inner, x, lengths), x, law
 
 
 def enumerated(X, lengths, x, law):

@@ -10,6 +10,7 @@ from skbayes_sg.kernels.capabilities.maps import (
     log_jacobian,
     n_constrained,
     n_free,
+    n_redundant,
     unconstrain,
 )
 from skbayes_sg.kernels.maps import (
@@ -19,6 +20,7 @@ from skbayes_sg.kernels.maps import (
     Correlation,
     Exp,
     Interval,
+    NormalizedGammas,
     Ordered,
     Real,
     Repeated,
@@ -156,3 +158,39 @@ def test_forgotten_jacobians_are_noticed():
 
     with pytest.raises(AssertionError):
         check_map(Forgetful(2), free, np.array([0.3, -0.4]))
+
+
+def test_normalized_gammas_are_independent_gammas():
+    """The law of v given Dirichlet(a) is that of independent Gamma(a_j) variables."""
+    shapes = np.array([[0.3, 1.0, 4.0], [2.0, 1.0, 30.0]])
+    map_ = NormalizedGammas(3, shapes.sum(axis=1))
+    assert n_free(map_) == n_constrained(map_) == 6 and n_redundant(map_) == 2
+    both = Repeated(map_, 2)
+    assert n_redundant(joined(Real(1), both)) == 4
+    rng, found, expected = np.random.default_rng(0), [], []
+    for _ in range(5):
+        u = rng.normal(0.5, 2.0, 6)
+        x = image(map_, u)
+        np.testing.assert_allclose(x.reshape(2, 3).sum(axis=1), 1.0)
+        inside = np.sum((shapes.ravel() - 1.0) * np.log(x))
+        found.append(inside + log_jacobian(map_, u, x))
+        s = np.log1p(np.exp(u))
+        v, slope = 0.5 * s**2, s / (1.0 + np.exp(-u))
+        expected.append(np.sum((shapes.ravel() - 1.0) * np.log(v) - v + np.log(slope)))
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_normalized_gammas_by_differences():
+    map_, rng = NormalizedGammas(3, np.array([5.0, 40.0])), np.random.default_rng(0)
+    for size in (1.0, 4.0):
+        u, g = size * rng.normal(size=6), rng.normal(size=6)
+        jacobian = differences(lambda v: image(map_, v), u)
+        found = pulled_back(map_, u, g, 0.0)
+        np.testing.assert_allclose(found, jacobian @ g, rtol=1e-6, atol=1e-8)
+        slope = differences(lambda v: log_jacobian(map_, v, image(map_, v)), u)
+        both = pulled_back(map_, u, g, 1.0) - found
+        np.testing.assert_allclose(both, slope, rtol=1e-6, atol=1e-7)
+        x = image(map_, u)
+        np.testing.assert_allclose(image(map_, unconstrain(map_, x)), x, rtol=1e-10)
+        for far in (-30.0, 30.0):
+            assert np.isfinite(pulled_back(map_, np.full(6, far), g, 1.0)).all()

@@ -56,8 +56,8 @@ def n_cached(emission):
 
 
 @python_op
-def emission_map(emission):
-    """Return the map of free numbers to x."""
+def emission_map(emission, sizes):
+    """Return the map of free numbers to x, for about (K,) `sizes` points per state."""
     raise missing(emission_map, emission)
 
 

@@ -58,6 +58,15 @@ def add_map_metric(map_, u, out):
 
 # Outside the loop, Python only
 @python_op
+def n_redundant(map_):
+    """Return how many free numbers say nothing of x.
+
+    Where there are some, log|det J| stands for the Jacobian and their law together.
+    """
+    return 0
+
+
+@python_op
 def unconstrain(map_, x):
     """Return u of x = T(u)."""
     raise missing(unconstrain, map_)

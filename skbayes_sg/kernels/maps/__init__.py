@@ -7,6 +7,7 @@ from skbayes_sg.kernels.maps.correlation import Correlation
 from skbayes_sg.kernels.maps.exp import Exp
 from skbayes_sg.kernels.maps.interval import Interval
 from skbayes_sg.kernels.maps.joined import Joined, joined
+from skbayes_sg.kernels.maps.normalized_gammas import NormalizedGammas
 from skbayes_sg.kernels.maps.ordered import Ordered
 from skbayes_sg.kernels.maps.real import Real
 from skbayes_sg.kernels.maps.repeated import Repeated
@@ -23,6 +24,7 @@ __all__ = [
     "Exp",
     "Interval",
     "Joined",
+    "NormalizedGammas",
     "Ordered",
     "Real",
     "Repeated",

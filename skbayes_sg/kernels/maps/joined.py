@@ -12,6 +12,7 @@ from skbayes_sg.kernels.capabilities.maps import (
     log_jacobian,
     n_constrained,
     n_free,
+    n_redundant,
     unconstrain,
 )
 
@@ -62,6 +63,11 @@ def _(map_):
 @n_constrained.register(Joined)
 def _(map_):
     return n_constrained(map_.first) + n_constrained(map_.rest)
+
+
+@n_redundant.register(Joined)
+def _(map_):
+    return n_redundant(map_.first) + n_redundant(map_.rest)
 
 
 @constrain.register(Joined)

@@ -12,6 +12,7 @@ from skbayes_sg.kernels.capabilities.maps import (
     log_jacobian,
     n_constrained,
     n_free,
+    n_redundant,
     unconstrain,
 )
 
@@ -31,6 +32,11 @@ def _(map_):
 @n_constrained.register(Repeated)
 def _(map_):
     return map_.count * n_constrained(map_.each)
+
+
+@n_redundant.register(Repeated)
+def _(map_):
+    return map_.count * n_redundant(map_.each)
 
 
 @constrain.register(Repeated)

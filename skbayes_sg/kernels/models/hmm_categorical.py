@@ -23,7 +23,7 @@ from skbayes_sg.kernels.capabilities.emissions import (
     state_order,
     write_log_emissions,
 )
-from skbayes_sg.kernels.maps import AdditiveLogRatio, Repeated
+from skbayes_sg.kernels.maps import NormalizedGammas
 
 
 class CategoricalEmission(NamedTuple):
@@ -48,9 +48,9 @@ def _(emission):
 
 
 @emission_map.register(CategoricalEmission)
-def _(emission):
-    k, m = emission.prior.shape
-    return Repeated(AdditiveLogRatio(m), k)
+def _(emission, sizes):
+    totals = np.asarray(sizes, np.float64) + emission.prior.sum(axis=1)
+    return NormalizedGammas(emission.prior.shape[1], totals)
 
 
 @prepare_emission.register(CategoricalEmission)

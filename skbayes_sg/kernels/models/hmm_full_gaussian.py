@@ -65,7 +65,7 @@ def _(emission):
 
 
 @emission_map.register(FullGaussian)
-def _(emission):
+def _(emission, sizes):
     p = emission.mean.size
     each = Repeated(CholeskyCovariance(p), _n_matrices(emission))
     return joined(Real(emission.n_states * p), each)

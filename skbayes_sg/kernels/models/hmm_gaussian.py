@@ -62,7 +62,7 @@ def _(emission):
 
 
 @emission_map.register(DiagonalGaussian)
-def _(emission):
+def _(emission, sizes):
     linear = emission.n_states * emission.mean.size * (1 + emission.n_lags)
     return joined(Real(linear), Exp(n_emitted(emission) - linear))
 

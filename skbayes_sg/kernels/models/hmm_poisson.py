@@ -47,7 +47,7 @@ def _(emission):
 
 
 @emission_map.register(PoissonEmission)
-def _(emission):
+def _(emission, sizes):
     return Exp(n_emitted(emission))
 
 
