@@ -91,7 +91,9 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         Reduce the injected noise by the variance that the minibatches add, which is
         estimated while the chains run.
     sampler : str, sampler or None
-        One of `skbayes_sg.kernels.samplers.SAMPLERS`; None is the default of the class.
+        One of `skbayes_sg.kernels.samplers.SAMPLERS`. None is the default of the class,
+        or Metropolis-adjusted trajectories ("hmc") where the data are few and the
+        posterior is so skewed that these take far fewer gradients; see `sampler_`.
     dtype : {"float32", "float64"}
         Type of the parameters and of all computations.
     storage : path or None
@@ -141,6 +143,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
 
     _default_sampler = "sgld-lm"
     _sampler_kinds = None
+    _chooses_temperature = False  # whether "auto" is a temperature
     # Defaults for classes whose constructors do not have these parameters.
     checkpoint = storage_dtype = None
     keep = "draws"
@@ -172,7 +175,10 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         check_integer("n_chains", self.n_chains, at_least=1)
         check_option("preconditioner", self.preconditioner, PRECONDITIONERS)
         check_option("schedule", self.schedule, SCHEDULES)
-        self._check_temperature()
+        if self._chooses_temperature:
+            check_auto("temperature", self.temperature, check_number, above=0)
+        else:
+            check_number("temperature", self.temperature, above=0)
         check_bool("noise_correction", self.noise_correction)
         check_bool("warm_start", self.warm_start)
         check_option("keep", self.keep, KEPT)
@@ -188,9 +194,6 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         sampler = self._default_sampler if self.sampler is None else self.sampler
         return check_component("sampler", sampler, SAMPLERS, self._sampler_kinds)
 
-    def _check_temperature(self):
-        check_number("temperature", self.temperature, above=0)
-
     @property
     def _settings(self):
         """The settings of a run, by the names of the parameters."""
@@ -205,7 +208,9 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         """Yield the job of a fit, with its progress bar and callbacks."""
         bar = Bar(bool(self.verbose))
         with bar, FitTasks(self) as tasks, announced():
-            yield Job(sampler, self._settings, self._entropy(), tasks, bar)
+            is_default = self.sampler is None
+            settings, entropy = self._settings, self._entropy()
+            yield Job(sampler, settings, entropy, tasks, bar, is_default)
 
     def _sample_posterior(self, model, sampler, start=None):
         """Run the chains, and set what they have learned; return the `Fit`.

@@ -56,11 +56,13 @@ class Job(NamedTuple):
     entropy: Sequence[int]  # from which all seeds are made
     callback: Callable | None  # of `sample`
     bar: Bar  # that shows the progress
+    is_default: bool = False  # whether the sampler may be replaced by a better one
 
     def request(self, share=1.0, start=None, total=None, memory=None) -> Request:
         """Return the request to an exploration."""
         return Request(
             sampler=self.sampler,
+            is_default=self.is_default,
             settings=self.settings,
             entropy=tuple(self.entropy),
             share=share,

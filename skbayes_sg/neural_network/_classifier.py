@@ -22,7 +22,7 @@ from skbayes_sg.kernels.samplers import (
 )
 from skbayes_sg.neural_network._base import BaseMLP, Uncertainty
 from skbayes_sg.utils._typing import MatrixLike
-from skbayes_sg.utils._validation import all_or_nothing, check_auto, check_number
+from skbayes_sg.utils._validation import all_or_nothing
 
 
 class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
@@ -61,6 +61,7 @@ class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
     """
 
     _likelihood, _y_ndim = Categorical(), 1
+    _chooses_temperature = True
 
     def __init__(
         self,
@@ -116,9 +117,6 @@ class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
             verbose=verbose,
         )
         self.class_weight = class_weight
-
-    def _check_temperature(self):
-        check_auto("temperature", self.temperature, check_number, above=0)
 
     @with_callbacks
     def fit(

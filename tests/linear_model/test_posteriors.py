@@ -18,6 +18,7 @@ from skbayes_sg import (
     SGLDLogisticRegression,
     SGNHTLogisticRegression,
 )
+from skbayes_sg.kernels.samplers import HMC, SGLD
 
 CLASSES = SGLDLogisticRegression, SGHMCLogisticRegression, SGNHTLogisticRegression
 
@@ -44,6 +45,13 @@ def separable():
 
 def separable_flat_prior():
     return *separable()[:2], 1e3
+
+
+def one_class_heavy():
+    """Rows of one class count a thousand times, those of the other hardly."""
+    rng = np.random.default_rng(8)
+    X, y = 20 * rng.normal(size=(30, 1)), rng.random(30) < 0.5
+    return X, y, 10.0, np.where(y, 1e-4, 1e3)
 
 
 def outlier():
@@ -83,15 +91,16 @@ def few_rows():
 @cache
 def quadrature(problem):
     """Return means and sds of coefficient and intercept."""
-    X, y, prior_variance = problem()
+    X, y, prior_variance, *weights = problem()
     x, signs = X[:, 0], 2.0 * np.asarray(y) - 1.0
+    w = weights[0] if weights else np.ones(len(x))
     half = 10 * np.sqrt(prior_variance)
     low, high = np.full(2, -half), np.full(2, half)
     for _ in range(6):  # the box shrinks until the posterior fills it
         a, b = np.linspace(low, high, 101).T
         log_p = -0.5 * (a[:, None] ** 2 + b**2) / prior_variance
         for j in range(len(a)):
-            log_p[j] += log_expit(signs * (a[j] * x + b[:, None])).sum(axis=1)
+            log_p[j] += log_expit(signs * (a[j] * x + b[:, None])) @ w
         inside = np.argwhere(log_p > log_p.max() - 30)
         margin, corner = (high - low) / 100, low
         low = corner + margin * (inside.min(axis=0) - 1)
@@ -176,18 +185,28 @@ def worst(estimators, mean, sd):
     return ratios.min(), ratios.max(), errors.max()
 
 
-def fits(cls, X, y, prior_variance, n_seeds):
-    prior = {"prior_variance": prior_variance, "intercept_variance": prior_variance}
+def fits(cls, X, y, prior_variance, *weights, n_seeds=1, **settings):
+    settings |= dict(prior_variance=prior_variance, intercept_variance=prior_variance)
     for seed in range(n_seeds):
-        yield cls(**prior, random_state=seed).fit(X, y)
+        yield cls(**settings, random_state=seed).fit(X, y, *weights)
 
 
 @pytest.mark.parametrize("problem", [rare_of_few, separable_flat_prior])
 @pytest.mark.parametrize("cls", CLASSES)
 def test_skewed_posteriors(problem, cls):
-    low, high, error = worst(fits(cls, *problem(), 1), *quadrature(problem))
+    low, high, error = worst(fits(cls, *problem()), *quadrature(problem))
     # An sd of 2,000 effective draws of kurtosis 6 has an error of 2.5 %.
     assert 0.92 < low and high < 1.08 and error < 0.12
+
+
+def test_trajectories_where_steps_would_be_tiny():
+    problem = one_class_heavy()
+    (chosen,) = fits(SGLDLogisticRegression, *problem)
+    assert isinstance(chosen.sampler_, HMC)
+    low, high, error = worst([chosen], *quadrature(one_class_heavy))
+    assert 0.94 < low and high < 1.06 and error < 0.1
+    (asked,) = fits(SGLDLogisticRegression, *problem, sampler="sgld", n_draws=10)
+    assert isinstance(asked.sampler_, SGLD)
 
 
 @pytest.mark.long
@@ -199,6 +218,6 @@ def test_skewed_posteriors(problem, cls):
 )
 def test_every_class_on_every_posterior(problem, reference):
     mean, sd = reference(problem)
-    found = {cls: worst(fits(cls, *problem(), 20), mean, sd) for cls in CLASSES}
+    found = {cls: worst(fits(cls, *problem(), n_seeds=20), mean, sd) for cls in CLASSES}
     for low, high, error in found.values():
         assert 0.93 <= low and high <= 1.07 and error <= 0.15, found

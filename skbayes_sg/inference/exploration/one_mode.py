@@ -9,6 +9,7 @@ from skbayes_sg.inference.exploration.gradients import (
     gradient_of_batch,
     gradient_of_data,
 )
+from skbayes_sg.inference.exploration.metropolis import adjusted, may_adjust
 from skbayes_sg.inference.exploration.pilot import pilot
 from skbayes_sg.inference.exploration.region import geometry
 from skbayes_sg.inference.exploration.request import Exploration, chosen
@@ -48,6 +49,8 @@ def explore(model, request):
         settings.n_chains * settings.n_draws if request.total is None else np.inf,
         None if settings.thin == "auto" else settings.thin,
     )
+    if may_adjust(model, request, region, typical, gradient):
+        sampler, automatic = adjusted(request, region, typical, automatic)
     h = float(chosen(settings.step_size, automatic))
     burn_in, thin = automatic_lengths(sampler, region, h, noise)
     if request.total is not None:  # a batch of a stream is for one step

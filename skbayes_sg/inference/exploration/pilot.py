@@ -55,6 +55,7 @@ class Pilot(NamedTuple):
     region: Region
     steepness: float  # largest curvature at a draw, over the largest mean curvature
     bend: float  # largest mean curvature there, over that at the mode
+    leapfrog: float = math.inf  # step of trajectories that are mostly accepted
 
     @property
     def is_exact(self):
@@ -170,7 +171,7 @@ def _exact_pilot(model, region, rng):
         level = values[late].mean()
         if abs(fall) < values[late].std():
             break
-    draws, _, _ = chain(last, factor, each * PILOT_DRAWS, step)
+    draws, _, step = chain(last, factor, each * PILOT_DRAWS, step)
     # Whitened by some Hessians, others have larger eigenvalues than the same ones.
     fresh = mean_curvature_matrix(model, chosen(draws[::2], n_averaged))
     mean = 0.5 * mean + 0.5 * fresh
@@ -180,7 +181,7 @@ def _exact_pilot(model, region, rng):
     matrices = (curvature_matrix(model, theta) for theta in others)
     largest = rare_value([_largest_eigenvalue(one, found.unit) for one in matrices])
     bend = _largest_eigenvalue(mean, region.factor)
-    return Pilot(draws, found, max(1.0, largest / found.largest), bend)
+    return Pilot(draws, found, max(1.0, largest / found.largest), bend, step)
 
 
 def _largest_eigenvalue(matrix, unit):

@@ -42,6 +42,7 @@ class Request(NamedTuple):
     """What the exploration of a posterior has to know beside the model."""
 
     sampler: NamedTuple
+    is_default: bool  # whether the user has left the choice of the sampler open
     settings: Settings
     entropy: tuple  # of all seeds
     share: float  # of the automatic step sizes; less than 1 after a divergence

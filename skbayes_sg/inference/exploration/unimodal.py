@@ -70,7 +70,7 @@ def automatic_step(sampler, where, noise, steepness=1.0, n_draws=np.inf, thin=No
 
     def error(tolerance):
         h = _accurate_step(sampler, where, noise, steepness, tolerance)
-        tau = _relaxation(sampler, where, h, noise)
+        tau = relaxation_time(sampler, where, h, noise)
         length = _automatic_thin(tau) if thin is None else thin
         return (tolerance / 4) ** 2 + 1.0 / (n_draws * min(1.0, length / (2 * tau)))
 
@@ -95,7 +95,7 @@ def step_limit(sampler, where, steepness=1.0, noise=0.0):
 
 def automatic_lengths(sampler, where, step_size, noise=0.0):
     """Return burn-in and thinning that forget the start and decorrelate the draws."""
-    tau = _relaxation(sampler, where, step_size, noise)
+    tau = relaxation_time(sampler, where, step_size, noise)
     return min(MAX_BURN_IN, max(100, math.ceil(10 * tau))), _automatic_thin(tau)
 
 
@@ -134,7 +134,7 @@ def _at_largest(where, noise):
     return scaled
 
 
-def _relaxation(sampler, where, step_size, noise):
+def relaxation_time(sampler, where, step_size, noise=0.0):
     """Return the iterations in which the slowest coordinate forgets."""
     power = curvature_exponent(sampler)
     h = step_size * where.largest**power
