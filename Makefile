@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
-PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 --dist loadfile
+PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 --dist worksteal
 # Models of the user's own are tested with PyTensor, which holds numba back and so has an
 # environment of its own; PyTensor 3 needs Python 3.12, and a second one where it is found.
 NEWER := $(shell for p in python3.13 python3.12; do \

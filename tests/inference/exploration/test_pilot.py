@@ -69,7 +69,7 @@ def exact_moments():
 def test_pilot_of_a_skewed_posterior(skewed, preconditioner):
     at_mode = geometry(skewed, find_mode(skewed), preconditioner)
     mean, sd, curvature = exact_moments()
-    draws, region, steepness, bend = pilot(skewed, at_mode, 0)
+    draws, region, steepness, bend, _ = pilot(skewed, at_mode, 0)
     # 30 independent coefficients, and at least 30 effective draws of each.
     assert abs(draws.mean() - mean) < 4 * sd / np.sqrt(900)
     assert abs(draws.std() / sd - 1) < 0.1
