@@ -51,6 +51,11 @@ class PriorMixin:
         """Check the parameters."""
         check_option("prior", self.prior, LAWS)
         if not self._learns_variance:
+            if isinstance(self.prior_variance, str):
+                raise ValueError(
+                    f"prior_variance={self.prior_variance!r} is not allowed; use a "
+                    'number, one for each feature, or "learn"'
+                )
             check_variances("prior_variance", self.prior_variance, None)
         elif self.prior == "horseshoe":
             raise ValueError(

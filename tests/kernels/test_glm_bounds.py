@@ -42,6 +42,16 @@ def test_passes_are_derivatives_of_one_another(name):
     np.testing.assert_allclose(matrix, expected, rtol=1e-4, atol=1e-4)
 
 
+def test_units_where_the_density_bends_upwards():
+    """All rows are far from the line at which units are measured."""
+    model = noisy_glm("student")
+    model = model._replace(y=model.y + 4.0)
+    low, high = np.full((2, n_parameters(model)), [[-np.inf], [np.inf]])
+    low[:3] = 0.0
+    units = bounded_glm(model, low, high).map.unit
+    assert np.isfinite(units).all() and (units > 0).all()
+
+
 def test_draws_are_within_their_bounds():
     model = bounded("linear")
     work, d = init_work(model), n_parameters(model)

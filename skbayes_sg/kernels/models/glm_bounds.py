@@ -31,10 +31,14 @@ def bounded_glm(model, low, high):
     """
     start = np.clip(np.zeros(n_parameters(model)), low, high)
     start = start.astype(model.y.dtype)
-    diagonal, work = np.zeros(start.size), init_work(model)
-    hessian_diagonal(model, work, start, diagonal)
-    prior_hessian_diagonal(model, work, start, diagonal)
-    return BoundedGLM(model, Bounds(low, high, 1.0 / np.sqrt(diagonal)))
+    (data, prior), work = np.zeros((2, start.size)), init_work(model)
+    hessian_diagonal(model, work, start, data)
+    prior_hessian_diagonal(model, work, start, prior)
+    # Where many rows are far off, Student's law bends upwards.
+    curvature = np.maximum(np.abs(data + prior), prior)
+    unit, bounded = np.ones(start.size), np.isfinite(low) | np.isfinite(high)
+    unit[bounded] = 1.0 / np.sqrt(curvature[bounded])
+    return BoundedGLM(model, Bounds(low, high, unit))
 
 
 @hessian.register(BoundedGLM)

@@ -86,10 +86,7 @@ def _(sampler, position, rng):
 
 @step.register(SCIR)
 def _(sampler, state, target, h, rng):
-    model, work = target.model, target.work
-    idx = draw_rows(target.gradient, target.memory, rng)
-    positive_prior(model, work, state.shape, state.rate)
-    add_minibatch(model, work, state, idx, rng)
+    see_minibatch(state, target, rng)
     _move(state, 0, state.position.size, h, target.inverse_temperature, rng)
 
 
@@ -102,7 +99,7 @@ def _(sampler, state, target, h, rng):
     for i in idx:
         for block in blocks_of(model, i):
             _move_block(sampler, state, block, beta, rng)
-    add_minibatch(model, work, state, idx, rng)
+    _add_minibatch(model, work, state, idx, rng)
     state.now[0] += h
     for i in idx:
         for block in blocks_of(model, i):
@@ -116,7 +113,25 @@ def _(sampler, state, target, rng):
 
 
 @helper
-def add_minibatch(model, work, state, idx, rng):
+def see_minibatch(state, target, rng):
+    """Write the prior and the gains and losses of a minibatch to the state."""
+    idx = draw_rows(target.gradient, target.memory, rng)
+    positive_prior(target.model, target.work, state.shape, state.rate)
+    _add_minibatch(target.model, target.work, state, idx, rng)
+
+
+@helper
+def take_shape(state, j, beta):
+    """Return the shape of part j given the minibatch; clear its gain and loss."""
+    # Gamma(b, c) to the power of beta; of no other shape at temperature 1.
+    shape = max(1.0 + beta * (state.shape[j] + state.gain[j] - 1.0), TINY)
+    state.gain[j] = 0.0
+    state.loss[j] = 0.0
+    return shape
+
+
+@helper
+def _add_minibatch(model, work, state, idx, rng):
     """Add the scaled gains and losses of rows to those of the state."""
     draw_local(model, work, state.position, idx, rng)
     scale = n_rows(model) / idx.size
@@ -138,12 +153,8 @@ def _move(state, first, last, h, beta, rng):
     """Move parameters for time h, and clear their gains and losses."""
     theta = state.position
     for j in range(first, last):
-        # Gamma(b, c) to the power of beta; of no other shape at temperature 1.
-        shape = max(1.0 + beta * (state.shape[j] + state.gain[j] - 1.0), TINY)
         rate = beta * (state.rate[j] + state.loss[j])
-        theta[j] = cir_step(theta[j], shape, rate, h, rng)
-        state.gain[j] = 0.0
-        state.loss[j] = 0.0
+        theta[j] = cir_step(theta[j], take_shape(state, j, beta), rate, h, rng)
 
 
 @suited_to.register(SCIR)
@@ -175,11 +186,6 @@ def _no_preconditioner(sampler):
     return "none"
 
 
-def _check_parts(sampler, model, gradient, coordinates):
-    check_gains(sampler, model, gradient)
-    check_untouched(sampler, coordinates)
-
-
 def moves_counts(kind):
     """Register what all samplers that move counts by exact transitions share."""
     is_lazy.register(kind)(_always)
@@ -187,15 +193,11 @@ def moves_counts(kind):
     accurate_step.register(kind)(_accurate_step)
     relaxation.register(kind)(_relaxation)
     preconditioner_of.register(kind)(_no_preconditioner)
-    check_parts.register(kind)(_check_parts)
+    check_parts.register(kind)(check_counts)
     return kind
 
 
-moves_counts(SCIR)
-moves_counts(LazySCIR)
-
-
-def check_gains(sampler, model, gradient):
+def check_counts(sampler, model, gradient, coordinates):
     """Raise a ValueError unless gains and losses of minibatches are to be had."""
     if not implements(add_gain_and_loss, model):
         raise ValueError(
@@ -208,6 +210,7 @@ def check_gains(sampler, model, gradient):
             f"{type(sampler).__name__} needs the rows of uniform minibatches; use "
             f"Minibatch, of all rows for exact counts, not {type(gradient).__name__}"
         )
+    check_untouched(sampler, coordinates)
 
 
 def check_untouched(sampler, coordinates):
@@ -226,3 +229,7 @@ def check_positive(position):
             f"start must be positive for samplers of positive parameters, but its "
             f"smallest value is {np.min(position):.3g}; use np.ones(n_parameters)"
         )
+
+
+moves_counts(SCIR)
+moves_counts(LazySCIR)

@@ -12,8 +12,7 @@ invariant.
 import math
 from typing import NamedTuple
 
-from skbayes_sg.kernels.capabilities.positive_blocks import n_simplexes, positive_prior
-from skbayes_sg.kernels.capabilities.theta_blocks import draw_rows
+from skbayes_sg.kernels.capabilities.positive_blocks import n_simplexes
 from skbayes_sg.kernels.numerics.positive import TINY, draw_log_gamma, draw_poisson
 from skbayes_sg.kernels.protocol.model import n_rows
 from skbayes_sg.kernels.protocol.sampler import (
@@ -22,11 +21,11 @@ from skbayes_sg.kernels.protocol.sampler import (
     step,
 )
 from skbayes_sg.kernels.samplers.cir import (
-    add_minibatch,
-    check_gains,
-    check_untouched,
+    check_counts,
     init_positive,
     moves_counts,
+    see_minibatch,
+    take_shape,
 )
 
 
@@ -57,23 +56,18 @@ def _(sampler, position, rng):
 
 @step.register(ConstantMassCIR)
 def _(sampler, state, target, h, rng):
-    model, work, x = target.model, target.work, state.position
-    idx = draw_rows(target.gradient, target.memory, rng)
-    positive_prior(model, work, state.shape, state.rate)
-    add_minibatch(model, work, state, idx, rng)
+    x, beta = state.position, target.inverse_temperature
+    see_minibatch(state, target, rng)
     kappa = sampler.mass * math.exp(-0.5 * h) / -math.expm1(-0.5 * h)
-    beta, width = target.inverse_temperature, x.size // n_simplexes(model)
+    width = x.size // n_simplexes(target.model)
     for first in range(0, x.size, width):
         total, largest = 0.0, -math.inf
         for j in range(first, first + width):
             total += x[j]
         for j in range(first, first + width):
-            b = max(1.0 + beta * (state.shape[j] + state.gain[j] - 1.0), TINY)
             n = draw_poisson(kappa * x[j] / total, rng)
-            x[j] = draw_log_gamma(b + n, rng)
+            x[j] = draw_log_gamma(take_shape(state, j, beta) + n, rng)
             largest = max(largest, x[j])
-            state.gain[j] = 0.0
-            state.loss[j] = 0.0
         total = 0.0
         for j in range(first, first + width):
             x[j] = max(math.exp(x[j] - largest), TINY)
@@ -84,8 +78,7 @@ def _(sampler, state, target, h, rng):
 
 @check_parts.register(ConstantMassCIR)
 def _(sampler, model, gradient, coordinates):
-    check_gains(sampler, model, gradient)
-    check_untouched(sampler, coordinates)
+    check_counts(sampler, model, gradient, coordinates)
     if not sampler.mass > 0:
         raise ValueError(
             f"mass={sampler.mass} must be positive; use about the sum of the prior's "

@@ -21,12 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.capabilities.positive_blocks import (
-    n_simplexes,
-    positive_prior,
-    typical_rates,
-)
-from skbayes_sg.kernels.capabilities.theta_blocks import draw_rows
+from skbayes_sg.kernels.capabilities.positive_blocks import n_simplexes, typical_rates
 from skbayes_sg.kernels.generic import implements
 from skbayes_sg.kernels.numerics.positive import TINY, cir_step
 from skbayes_sg.kernels.protocol.sampler import (
@@ -35,11 +30,11 @@ from skbayes_sg.kernels.protocol.sampler import (
     step,
 )
 from skbayes_sg.kernels.samplers.cir import (
-    add_minibatch,
-    check_gains,
-    check_untouched,
+    check_counts,
     init_positive,
     moves_counts,
+    see_minibatch,
+    take_shape,
 )
 
 N_SUMS = 2000  # draws of S by which rates are known
@@ -70,22 +65,17 @@ def _(sampler, position, rng):
 
 @step.register(FrozenCountsCIR)
 def _(sampler, state, target, h, rng):
-    model, theta, beta = target.model, state.position, target.inverse_temperature
-    idx = draw_rows(target.gradient, target.memory, rng)
-    positive_prior(model, target.work, state.shape, state.rate)
-    add_minibatch(model, target.work, state, idx, rng)
-    width = theta.size // n_simplexes(model)
+    theta, beta = state.position, target.inverse_temperature
+    see_minibatch(state, target, rng)
+    width = theta.size // n_simplexes(target.model)
     for first in range(0, theta.size, width):
         total, count = 0.0, 0.0
         for j in range(first, first + width):
             total += theta[j]
             count += state.gain[j]
         for j in range(first, first + width):
-            shape = max(1.0 + beta * (state.shape[j] + state.gain[j] - 1.0), TINY)
             rate = beta * (state.rate[j] + count / total)
-            theta[j] = cir_step(theta[j], shape, rate, h, rng)
-            state.gain[j] = 0.0
-            state.loss[j] = 0.0
+            theta[j] = cir_step(theta[j], take_shape(state, j, beta), rate, h, rng)
 
 
 @typical_rates.register(FrozenCountsCIR)
@@ -105,8 +95,7 @@ def _(sampler, model, shape, rate, gain, theta, time):
 
 @check_parts.register(FrozenCountsCIR)
 def _(sampler, model, gradient, coordinates):
-    check_gains(sampler, model, gradient)
-    check_untouched(sampler, coordinates)
+    check_counts(sampler, model, gradient, coordinates)
     if not implements(n_simplexes, model):
         raise ValueError(
             "FrozenCountsCIR needs a model of probabilities, which implements "
