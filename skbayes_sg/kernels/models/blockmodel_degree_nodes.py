@@ -14,9 +14,12 @@ from skbayes_sg.kernels.capabilities.local_variables import draw_local
 from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.models.blockmodel_degree_rates import draw_losses
 from skbayes_sg.kernels.models.blockmodel_degrees import (
+    AHEAD,
     NEW,
     STARTED,
+    TINY,
     DegreeBlockmodel,
+    prefetch_node,
     set_losses,
 )
 from skbayes_sg.kernels.models.blockmodel_start import start_memberships
@@ -24,9 +27,8 @@ from skbayes_sg.kernels.numerics.positive import (
     draw_log_gamma,
     draw_log_small_gamma,
     draw_positive_poisson,
+    draw_small_gamma,
 )
-
-TINY = 1e-30  # the least mass that is kept, in float32
 
 
 @draw_local.register(DegreeBlockmodel)
@@ -72,8 +74,8 @@ def draw_masses(model, work, a, rng):
         slope[j] = x[j] * (work.loss[j] - background)
         others[j] = work.total[j] - x[j]
     for i in range(model.indptr[a], model.indptr[a + 1]):
-        b = model.indices[i]
-        _count_events(work, base, slope, a, b, shape, rng)
+        prefetch_node(model, work, i + AHEAD)
+        _count_events(work, base, slope, a, model.indices[i], shape, rng)
     for i in range(model.hidden_indptr[a], model.hidden_indptr[a + 1]):
         y = work.mass[model.hidden[i]]
         for j in range(k):
@@ -85,13 +87,19 @@ def draw_masses(model, work, a, rng):
     total, log_sum = 0.0, 0.0
     for j in range(k):
         rate = c + (work.loss[j] - background) * others[j]
-        if shape[j] < 0.5:
-            log_value = draw_log_small_gamma(shape[j], rng) - math.log(rate)
+        if model.learns_alpha:
+            if shape[j] < 0.5:
+                log_value = draw_log_small_gamma(shape[j], rng) - math.log(rate)
+            else:
+                log_value = draw_log_gamma(shape[j], rng) - math.log(rate)
+            log_sum += log_value
+            value = math.exp(log_value)
+        elif shape[j] < 0.5:  # no events, so that the shape is that of the prior
+            value = draw_small_gamma(shape[j], work.negligible[j], rng) / rate
         else:
-            log_value = draw_log_gamma(shape[j], rng) - math.log(rate)
-        log_sum += log_value
+            value = rng.standard_gamma(shape[j]) / rate
         work.total[j] -= x[j]
-        x[j] = max(math.exp(log_value), TINY)
+        x[j] = max(value, TINY)
         work.total[j] += x[j]
         total += x[j]
     work.activity[a], work.log_sum[a] = total, log_sum

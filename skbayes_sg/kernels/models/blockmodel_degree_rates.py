@@ -20,9 +20,12 @@ from typing import NamedTuple
 
 from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.models.blockmodel_degrees import (
+    AHEAD,
     RUNNING,
     STARTED,
+    TINY,
     DegreeBlockmodel,
+    prefetch_node,
     set_losses,
 )
 from skbayes_sg.kernels.models.blockmodel_prior import MassScale, drawn_scale
@@ -30,7 +33,6 @@ from skbayes_sg.kernels.numerics.positive import draw_gamma, draw_positive_poiss
 from skbayes_sg.kernels.numerics.slices import draw_by_slices, log_density
 from skbayes_sg.kernels.protocol.model import needs_refresh, refresh
 
-TINY = 1e-30  # the least mass that is kept, in float32
 SCALED = 2_000_000  # masses whose scale is drawn after a sweep
 ATTEMPTS = 1000  # to draw two different communities, which rounding may not have
 
@@ -79,8 +81,10 @@ def draw_losses(model, work, rng):
     _sum_pairs(model, work, exposure)
     for a in range(len(work.mass)):
         for i in range(model.indptr[a], model.indptr[a + 1]):
-            if model.indices[i] < a:
-                _count_link(work, a, model.indices[i], hits, crossed, rng)
+            if model.indices[i] > a:
+                break
+            prefetch_node(model, work, i + AHEAD)
+            _count_link(work, a, model.indices[i], hits, crossed, rng)
     for j in range(k + 1):
         prior = model.link_prior if j < k else model.background_prior
         if j < k or model.learns_background:

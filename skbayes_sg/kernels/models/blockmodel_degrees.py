@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skbayes_sg.kernels.data.prefetch import prefetch
+from skbayes_sg.kernels.data.rows import prefetch_row
 from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.protocol.model import (
     init_work,
@@ -58,6 +60,7 @@ class DegreeWork(NamedTuple):
     total: np.ndarray  # (K,) sum_a theta_ak
     loss: np.ndarray  # (K + 1,) L_k and L_0
     alpha: np.ndarray  # (K,)
+    negligible: np.ndarray  # (K,) TINY^alpha, as small Gamma draws need it
     stage: np.ndarray  # (1,) NEW, STARTED or RUNNING
     taken: np.ndarray  # (n,) int32 buffer
     narrow: np.ndarray  # (2, K + 1) float32 buffers
@@ -65,6 +68,8 @@ class DegreeWork(NamedTuple):
 
 
 NEW, STARTED, RUNNING = 0, 1, 2
+TINY = 1e-25  # the least mass that is kept, in float32
+AHEAD = 2  # links between a prefetch of a node's masses and their use
 
 
 @n_parameters.register(DegreeBlockmodel)
@@ -93,6 +98,7 @@ def _(model):
         total=np.full(k, n / k),
         loss=np.zeros(k + 1),
         alpha=np.zeros(k),
+        negligible=np.zeros(k),
         stage=np.zeros(1, np.int64),
         taken=np.full(n, -1, np.int32),
         narrow=np.zeros((2, k + 1), np.float32),
@@ -106,8 +112,22 @@ def set_losses(model, work, theta):
     k = model.alpha.size
     for j in range(k + 1):
         work.loss[j] = math.exp(theta[j])
+    total = 0.0
     for j in range(k):
         work.alpha[j] = math.exp(theta[k + 1]) * model.alpha[j]
+        total += work.alpha[j]
+    # A mass is a draw of rate one, divided by a rate of at least the sum of alpha.
+    least = min(math.log(TINY * total), -40.0)
+    for j in range(k):
+        work.negligible[j] = math.exp(work.alpha[j] * least)
+
+
+@helper
+def prefetch_node(model, work, i):
+    """Prefetch the masses of the node at the end of link i, if there is one."""
+    if i < model.indices.size:
+        prefetch(work.activity, model.indices[i])
+        prefetch_row(work.mass, model.indices, i)
 
 
 @helper

@@ -50,6 +50,28 @@ def draw_log_small_gamma(shape, rng):
 
 
 @helper
+def draw_small_gamma(shape, negligible, rng):
+    """Return a draw of Gamma(shape, rate 1) with shape < 1, by the same rejection.
+
+    Zero stands for draws below e if `negligible` is e^shape, e < exp(-40): for small
+    shapes these are many, and take a uniform number alone.
+    """
+    total = 1.0 + shape * math.exp(-1.0)
+    while True:
+        p = total * (1.0 - rng.random())
+        if p <= negligible:
+            return 0.0
+        if p <= 1.0:
+            value = math.exp(math.log(p) / shape)
+            if value < 1e-17 or rng.random() < math.exp(-value):
+                return value
+        else:
+            value = -math.log((total - p) / shape)
+            if 1.0 - rng.random() < value ** (shape - 1.0):
+                return value
+
+
+@helper
 def draw_gamma(shape, rng):
     """Return a draw of Gamma(shape, rate 1), which is never zero."""
     if shape >= 0.1:

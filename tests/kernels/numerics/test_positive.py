@@ -10,6 +10,7 @@ from skbayes_sg.kernels.numerics.positive import (
     draw_gamma,
     draw_log_small_gamma,
     draw_poisson,
+    draw_small_gamma,
 )
 
 
@@ -31,6 +32,12 @@ def gammas(shape, rng, out):
 def log_gammas(shape, rng, out):
     for k in range(out.size):
         out[k] = draw_log_small_gamma(shape, rng)
+
+
+@entry_point
+def small_gammas(shape, negligible, rng, out):
+    for k in range(out.size):
+        out[k] = draw_small_gamma(shape, negligible, rng)
 
 
 @entry_point
@@ -99,3 +106,16 @@ def test_poisson_draws_of_any_mean(mean):
     poissons(mean, np.random.default_rng(3), out)
     assert abs(out.mean() - mean) <= 4 * np.sqrt(mean / out.size)
     assert abs(out.var() - mean) <= 0.05 * mean
+
+
+@pytest.mark.parametrize("shape", [0.01, 0.4])
+def test_small_gamma_draws_leave_out_those_that_are_negligible(shape):
+    """40,000 draws: zeros as often as draws below e, the law of others above it."""
+    least, out = 1e-25, np.empty(40_000)
+    small_gammas(shape, least**shape, np.random.default_rng(0), out)
+    exact, found = stats.gamma(shape), out[out > 0]
+    share = exact.cdf(least)
+    error = np.sqrt(share * (1 - share) / out.size)
+    assert abs(np.mean(out == 0) - share) <= 4 * error
+    above = stats.kstest((exact.cdf(found) - share) / (1 - share), "uniform")
+    assert above.pvalue > 1e-3
