@@ -12,7 +12,7 @@ from skbayes_sg.cluster._graph_models import GraphModelMixin
 from skbayes_sg.cluster._graphs import check_graph, check_pairs
 from skbayes_sg.cluster._link_answers import LinkAnswersMixin
 from skbayes_sg.inference.divergence import DivergenceError
-from skbayes_sg.inference.graphs import GraphDraws, align_draws
+from skbayes_sg.inference.graphs import GraphDraws, align_draws, chain_scores
 from skbayes_sg.kernels.models.blockmodel import Blockmodel, event_room
 from skbayes_sg.kernels.samplers import ExpandedMean, Gibbs
 from skbayes_sg.utils._typing import MatrixLike
@@ -100,6 +100,10 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
     affinity_ : ndarray of shape (n_chains, n_components)
         How well the communities of each chain's draws match the mean of all draws, from
         0 to 1: the Hellinger affinity. That of empty communities means nothing.
+    chain_scores_ : ndarray of shape (n_chains,)
+        Log likelihood of the graph, per link, of the draws of each chain. Chains are
+        restarts: each begins at dense neighborhoods of its own choice, and one that
+        ends far below the others has found worse communities.
     nodes_ : ndarray of shape (n_nodes,)
         Labels of the nodes, in the order of all other arrays.
     samples_ : ndarray of shape (n_chains, n_draws, dim)
@@ -201,9 +205,10 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
         ----------
         X : {array-like, sparse matrix} of shape (n_nodes, n_nodes), graph, or pairs
             The graph: a symmetric matrix of zeros and ones without a diagonal; a
-            graph of networkx; or an array of shape (n_links, 2) of linked nodes, whose
-            labels can be sorted. Shape (2, 2) is a matrix. Nodes without links belong
-            wherever the prior and their missing links put them.
+            graph of networkx, whose attributes such as weights are ignored; or an array
+            of shape (n_links, 2) of linked nodes, whose labels can be sorted. Numbers
+            of shape (2, 2) are a matrix. Nodes without links belong wherever the prior
+            and their missing links put them.
         y : None
             Ignored.
         exclude : array-like of shape (n_pairs, 2), default=None
@@ -218,7 +223,8 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
         sampler = self._check_parameters()
         with all_or_nothing(self):
             graph = check_graph(X)
-            hidden = check_pairs(graph.nodes, () if exclude is None else exclude)
+            hidden = () if exclude is None else exclude
+            hidden = check_pairs(graph.nodes, hidden, name="exclude")
             self.nodes_, self.n_features_in_ = graph.nodes, graph.nodes.size
             model = self._build(graph, hidden)
             if isinstance(sampler, ExpandedMean):
@@ -235,6 +241,7 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
                     "degree_correction=True, which needs none"
                 ) from error
             self._set_communities()
+            self.chain_scores_ = chain_scores(model, self._graph_draws())
         return self._finished(fit)
 
     def fit_predict(

@@ -32,9 +32,21 @@ def check_graph(adjacency):
         return _from_networkx(adjacency)
     if not sp.issparse(adjacency):
         pairs = np.asarray(adjacency)
-        if pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.shape[0] != 2:
+        if pairs.ndim == 0:
+            raise ValueError(
+                f"a graph cannot be of type {type(adjacency).__name__}; use a square "
+                "matrix, a graph of networkx, or a list of pairs of linked nodes"
+            )
+        # Two pairs of numbers cannot be told from a matrix; two of names can.
+        square = pairs.shape[:1] == (2,) and not _are_names(pairs)
+        if pairs.ndim == 2 and pairs.shape[1] == 2 and not square:
             return _from_pairs(pairs)
     return _from_matrix(adjacency)
+
+
+def _are_names(labels):
+    is_text = labels.dtype.kind in "UST"
+    return is_text or any(isinstance(label, str) for label in labels.flat)
 
 
 def _from_networkx(graph):
@@ -46,26 +58,34 @@ def _from_networkx(graph):
     nodes[:] = list(graph)
     place = {node: i for i, node in enumerate(graph)}
     pairs = [(place[edge[0]], place[edge[1]]) for edge in graph.edges]
-    plain = np.array(list(graph))
-    labels = plain if plain.shape == nodes.shape else nodes
-    return _graph(labels, np.array(pairs, np.int64).reshape(-1, 2))
+    kinds = {type(node) for node in graph}
+    if len(kinds) == 1 and issubclass(kinds.pop(), (str, int, np.integer)):
+        nodes = np.array(list(graph))
+    return _graph(nodes, np.array(pairs, np.int64).reshape(-1, 2))
 
 
 def _from_pairs(pairs):
     if pairs.dtype.kind == "f" and not np.isfinite(pairs).all():
         raise ValueError("pairs of nodes hold NaN or infinity; use labels of nodes")
-    nodes, places = np.unique(pairs, return_inverse=True)
+    try:
+        nodes, places = np.unique(pairs, return_inverse=True)
+    except TypeError as error:
+        raise TypeError(
+            f"labels of nodes are of types that cannot be sorted ({error}); use labels "
+            "of one type, or a graph of networkx"
+        ) from error
     return _graph(nodes, places.reshape(-1, 2))
 
 
 def _from_matrix(adjacency):
+    shape = np.shape(adjacency)
+    if len(shape) == 2 and shape[0] != shape[1]:
+        raise ValueError(
+            f"adjacency has shape {shape}; it must be square, or (n_links, 2) pairs of "
+            "nodes, without weights"
+        )
     matrix = _zeros_and_ones(adjacency)
     n = matrix.shape[0]
-    if matrix.shape[1] != n:
-        raise ValueError(
-            f"adjacency has shape {matrix.shape}; it must be square, or (n_links, 2) "
-            "pairs of nodes"
-        )
     back = matrix.T.tocsr()
     back.sort_indices()
     same = np.array_equal(matrix.indptr, back.indptr)
@@ -139,7 +159,7 @@ def neighbors(pairs, n_nodes):
 
 def check_pairs(nodes, pairs, name="pairs"):
     """Return (m, 2) places of pairs of labels; raise where there are no such nodes."""
-    labels = np.asarray(pairs)
+    labels = _two_columns(pairs) if nodes.dtype == object else np.asarray(pairs)
     if labels.size == 0:
         return np.zeros((0, 2), np.int64)
     if labels.ndim != 2 or labels.shape[1] != 2:
@@ -158,9 +178,20 @@ def check_pairs(nodes, pairs, name="pairs"):
     if (places < 0).any():
         label = labels[places < 0][0]
         raise ValueError(
-            f"{name} holds the node {shown(label)}, which the graph has not"
+            f"{name} has the node {shown(label)}, which is not in the graph"
         )
     if (places[:, 0] == places[:, 1]).any():
         label = labels[places[:, 0] == places[:, 1]][0, 0]
-        raise ValueError(f"{name} holds the node {shown(label)} paired with itself")
+        raise ValueError(f"{name} has the node {shown(label)} paired with itself")
     return places
+
+
+def _two_columns(pairs):
+    """Return pairs of any objects as (m, 2), where NumPy would look into tuples."""
+    rows = [tuple(pair) for pair in pairs]
+    labels = np.empty((len(rows), 2), object)
+    for row, pair in zip(labels, rows, strict=True):
+        if len(pair) != 2:
+            return np.empty((len(rows), len(pair)), object)
+        row[0], row[1] = pair
+    return labels

@@ -10,6 +10,8 @@ from sklearn.utils import Bunch, check_random_state, check_scalar
 from skbayes_sg.datasets._documents import _dirichlet
 from skbayes_sg.datasets._files import RemoteFile, read_contents
 
+_CHUNK = 1 << 16  # pairs per temporary array, to limit the use of memory
+
 
 class _Network(NamedTuple):
     url: str
@@ -175,8 +177,8 @@ def make_graph(
     keys = np.unique(np.concatenate(found))
     pairs = np.stack([keys // n_nodes, keys % n_nodes], axis=1)
     kept = [np.zeros((0, 2), np.int64)]
-    for first in range(0, len(pairs), 1 << 20):
-        some = pairs[first : first + (1 << 20)]
+    for first in range(0, len(pairs), _CHUNK):
+        some = pairs[first : first + _CHUNK]
         w = pi[some[:, 0]] * pi[some[:, 1]]
         both = activity[some].prod(axis=1)
         if degree_correction:

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from skbayes_sg import SGMCMCMixedMembershipBlockmodel
 from skbayes_sg.datasets import make_graph
 from skbayes_sg.inference.alignment import align
+from skbayes_sg.inference.graphs import GraphDraws
 from skbayes_sg.kernels.samplers import SGLD, ExpandedMean
 from tests.cluster.exact import gibbs
 
@@ -35,6 +36,28 @@ def fitted(graph):
     return blockmodel().fit(graph.adjacency)
 
 
+def test_scores_of_chains_are_log_likelihoods(graph):
+    """Per link, against sums over all pairs, of the bound without activities."""
+    pairs = np.stack(np.triu_indices(N, 1), axis=1)
+    hidden, seen = pairs[::50], np.delete(pairs, np.s_[::50], axis=0)
+    linked = graph.adjacency[seen[:, 0], seen[:, 1]] > 0
+    for corrected in (True, False):
+        model = blockmodel(degree_correction=corrected, n_draws=3)
+        model.fit(graph.adjacency, exclude=hidden)
+        p = model.predict_link_samples(seen)
+        bound = np.log1p(-p)
+        if not corrected:
+            draws = GraphDraws.of(model.samples_.astype(np.float64), N, K)
+            pi = draws.memberships.reshape(-1, N, K)
+            loss = -np.log1p(-draws.link_rates.reshape(-1, K))
+            base = -np.log1p(-draws.background.reshape(-1, 1))
+            w = pi[:, seen[:, 0]] * pi[:, seen[:, 1]]
+            bound = -base - np.einsum("spk,sk->sp", w, loss - base)
+        each = np.where(linked, np.log(p), bound).sum(axis=1) / linked.sum()
+        expected = each.reshape(2, 3).mean(axis=1)
+        np.testing.assert_allclose(model.chain_scores_, expected, rtol=1e-5)
+
+
 def test_planted_communities_are_found(graph, fitted):
     order = align([graph.memberships.T], fitted.memberships_.T).order[0]
     truth = graph.memberships[:, order]
@@ -42,7 +65,7 @@ def test_planted_communities_are_found(graph, fitted):
     assert (fitted.labels_ == truth.argmax(axis=1))[clear].mean() > 0.95
     np.testing.assert_allclose(fitted.memberships_.sum(axis=1), 1.0)
     z = (fitted.memberships_ - truth) / fitted.memberships_std_
-    assert np.abs(z[truth > 0.05]).mean() < 1.5
+    assert np.median(np.abs(z[truth > 0.05])) < 1.0  # 0.67 of normal errors
     assert np.all(np.abs(fitted.link_rates_ - 0.6) < 5 * fitted.link_rates_std_)
     assert 0.01 < fitted.background_rate_ < 0.03
     assert fitted.n_used_ == K
@@ -252,24 +275,6 @@ def test_pickles_and_clones(fitted):
 
 
 SQUARE = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
-BAD = {
-    "loops": (SQUARE + np.eye(3, dtype=int), "linked to itself"),
-    "asymmetric": (np.triu(SQUARE), "not symmetric"),
-    "weights": (2.5 * SQUARE, "the weight 2.5"),
-    "negative": (-SQUARE, "the weight -1"),
-    "nan": (np.where(SQUARE, np.nan, 0.0), "NaN"),
-    "empty": (np.zeros((3, 3)), "no links"),
-    "not square": (np.ones((3, 4)), "must be square"),
-    "loop of a pair": ([["a", "b"], ["c", "c"], ["a", "c"]], "'c' is linked to itself"),
-    "nan of a pair": ([[0.0, 1.0], [np.nan, 1.0], [2.0, 1.0]], "NaN or infinity"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_graphs(name):
-    X, message = BAD[name]
-    with pytest.raises(ValueError, match=message):
-        blockmodel().fit(X)
 
 
 @pytest.mark.parametrize(
@@ -306,10 +311,10 @@ def test_bad_parameters(settings, error, message):
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ([[0, 99]], "holds the node 99"),
+        ([[0, 99]], "has the node 99, which is not in"),
         ([[0, 0]], "paired with itself"),
         ([0, 1], "must be \\(n_pairs, 2\\)"),
-        ([["a", "b"]], "holds the node 'a'"),
+        ([["a", "b"]], "has the node 'a', which"),
     ],
 )
 def test_bad_pairs(graph, fitted, pairs, message):
@@ -368,13 +373,3 @@ def test_link_probabilities_are_those_of_gibbs_draws_of_all_pairs(data_dir):
     sd = laws.std(axis=0)[:, order]
     assert np.sqrt(np.mean((difference / sd) ** 2)) < 0.1
     np.testing.assert_allclose(model.memberships_std_, sd, rtol=0.15, atol=0.01)
-
-
-@pytest.mark.parametrize("index", [6, 10**6, -1])
-def test_indices_out_of_range_are_refused(index):
-    """SciPy does not check them, and compiled code would crash."""
-    full = np.triu(np.ones((6, 6)), 1)
-    adjacency = sp.csr_array(full + full.T)
-    adjacency.indices[3] = index
-    with pytest.raises(ValueError, match="out of range"):
-        SGMCMCMixedMembershipBlockmodel(2, n_draws=2).fit(adjacency)

@@ -68,6 +68,7 @@ class BlockmodelWork(NamedTuple):
     loss: np.ndarray  # (K + 1,) -log(1 - rate)
     excess: np.ndarray  # (K + 1,) loss - rate
     alpha: np.ndarray  # (K,)
+    negligible: np.ndarray  # (K,) TINY^alpha, as small Gamma draws need it
     stage: np.ndarray  # (1,) NEW, STARTED or RUNNING
     overflow: np.ndarray  # (1,) events for which there was no room
     head: np.ndarray  # (n,) int32: the last event of each node, -1 for none
@@ -83,6 +84,7 @@ class BlockmodelWork(NamedTuple):
 
 
 NEW, STARTED, RUNNING = 0, 1, 2
+TINY = 1e-25  # the least membership that is kept, in float32
 
 
 @n_parameters.register(Blockmodel)
@@ -117,6 +119,7 @@ def _(model):
         loss=np.zeros(k + 1),
         excess=np.zeros(k + 1),
         alpha=np.zeros(k),
+        negligible=np.zeros(k),
         stage=np.zeros(1, np.int64),
         overflow=np.zeros(1, np.int64),
         head=np.full(n, -1, np.int32),
@@ -143,6 +146,7 @@ def set_rates(model, work, theta):
         work.excess[j] = max(work.loss[j] - work.rate[j], LEAST)
     for j in range(k):
         work.alpha[j] = math.exp(theta[k + 1]) * model.alpha[j]
+        work.negligible[j] = TINY ** work.alpha[j]
 
 
 @record.register(Blockmodel)

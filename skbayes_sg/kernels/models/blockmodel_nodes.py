@@ -19,13 +19,22 @@ import math
 
 from skbayes_sg.kernels.capabilities.local_variables import draw_local
 from skbayes_sg.kernels.generic import helper
-from skbayes_sg.kernels.models.blockmodel import NEW, STARTED, Blockmodel, set_rates
+from skbayes_sg.kernels.models.blockmodel import (
+    NEW,
+    STARTED,
+    TINY,
+    Blockmodel,
+    set_rates,
+)
 from skbayes_sg.kernels.models.blockmodel_chances import link_probability, mean_ratio
 from skbayes_sg.kernels.models.blockmodel_counts import count_node, set_start_rates
 from skbayes_sg.kernels.models.blockmodel_start import start_memberships
-from skbayes_sg.kernels.numerics.positive import draw_log_gamma, draw_log_small_gamma
+from skbayes_sg.kernels.numerics.positive import (
+    draw_log_gamma,
+    draw_log_small_gamma,
+    draw_small_gamma,
+)
 
-TINY = 1e-30  # the least membership that is kept, in float32
 ITERATIONS = 6  # of Newton's method, which need not converge
 
 
@@ -64,29 +73,58 @@ def draw_node(model, work, a, rng):
         mass += shape[j]
         c = max(c, shape[j] - loss[j])
     c = _newton(shape, loss, c)
-    largest, log_sum = -math.inf, 0.0
+    if model.learns_alpha or mass < 0.5:
+        log_sum = _propose_by_logs(new, shape, loss, c, rng)
+    else:
+        log_sum = _propose(work, new, shape, loss, c, rng)
+    ratio = _log_weight(work, a, new, loss, c, mass)
+    ratio -= _log_weight(work, a, x, loss, c, mass)
+    if math.log(1.0 - rng.random()) < ratio:
+        work.log_sum[a] = log_sum
+        for j in range(k):
+            work.total[j] -= x[j]
+            x[j] = new[j]
+            work.total[j] += x[j]
+
+
+@helper
+def _propose(work, new, shape, loss, c, rng):
+    """Write memberships to `new`: normalized Gamma draws.
+
+    At least one of them is not negligible where shapes add up to 0.5.
+    """
+    total = 0.0
+    for j in range(new.size):
+        if shape[j] < 0.5:  # no links and no events: the shape of the prior
+            value = draw_small_gamma(shape[j], work.negligible[j], rng)
+        else:
+            value = rng.standard_gamma(shape[j])
+        new[j] = value / (c + loss[j])
+        total += new[j]
+    for j in range(new.size):
+        new[j] = max(new[j] / total, TINY)
+    return 0.0
+
+
+@helper
+def _propose_by_logs(new, shape, loss, c, rng):
+    """Write the same to `new`, also of tiny shapes; return the sum of all logs."""
+    k, largest, log_sum = new.size, -math.inf, 0.0
     for j in range(k):
         if shape[j] < 0.5:
             new[j] = draw_log_small_gamma(shape[j], rng)
         else:
             new[j] = draw_log_gamma(shape[j], rng)
+        new[j] -= math.log(c + loss[j])
         largest = max(largest, new[j])
+        log_sum += new[j]
     total = 0.0
     for j in range(k):
-        if model.learns_alpha:
-            log_sum += new[j] - largest - math.log(c + loss[j])
-        new[j] = math.exp(new[j] - largest) / (c + loss[j])
+        new[j] = math.exp(new[j] - largest)
         total += new[j]
     for j in range(k):
         new[j] = max(new[j] / total, TINY)
-    ratio = _log_weight(work, a, new, loss, c, mass)
-    ratio -= _log_weight(work, a, x, loss, c, mass)
-    if math.log(1.0 - rng.random()) < ratio:
-        work.log_sum[a] = log_sum - k * math.log(total)
-        for j in range(k):
-            work.total[j] -= x[j]
-            x[j] = new[j]
-            work.total[j] += x[j]
+    return log_sum - k * (largest + math.log(total))
 
 
 @helper
