@@ -59,7 +59,7 @@ from skbayes_sg.sequence import (
 
 find_old_names()
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "CoefficientDisplay",

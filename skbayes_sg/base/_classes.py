@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
+from skbayes_sg.base._arviz import ClassLaws
 from skbayes_sg.utils._validation import check_sample_weight, shown
 
 
@@ -17,6 +18,10 @@ def class_weights(class_weight, sample_weight, y):
 
 class ClassesMixin:
     """Classifiers whose labels may come in batches."""
+
+    def _laws_of_targets(self, X):
+        proba = self.predict_proba_samples(X)
+        return ClassLaws(proba.reshape(-1, *proba.shape[2:]), self.classes_)
 
     def _all_classes(self, y, classes=None, known=None):
         """Return the labels of all batches, of which `y` may lack some.

@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from skbayes_sg.base._arviz import ArvizMixin
 from skbayes_sg.inference.checks import check_mixing, check_moments
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
 from skbayes_sg.inference.exploration.region import MAX_DENSE
@@ -44,7 +45,7 @@ MAX_ESS_PARAMETERS = 100  # parameters whose ESS a search computes, evenly sprea
 CHECK_ROWS = 1000  # batch size of control variates in check()
 
 
-class DiagnosticsMixin:
+class DiagnosticsMixin(ArvizMixin):
     """Diagnostics of an estimator with draws in `samples_`."""
 
     def ksd(
@@ -201,39 +202,6 @@ class DiagnosticsMixin:
     def _warn_of_convergence(self, names, ess, rhat):
         """Warn of parameters in a summary; estimators with thousands override this."""
         warn_of_convergence(names, ess, rhat)
-
-    def to_arviz(self) -> Any:
-        """Return the draws in the format of ArviZ.
-
-        Returns
-        -------
-        data : xarray.DataTree
-            The variable ``theta`` of the group ``posterior`` holds all draws, with the
-            dimensions ``chain``, ``draw`` and ``parameter``. The variable ``weight`` of
-            the group ``sample_stats`` holds the weights of the draws in averages, which
-            are equal unless the step size varied.
-
-        Examples
-        --------
-        >>> from skbayes_sg import SGLDLogisticRegression
-        >>> from skbayes_sg.datasets import make_logistic
-        >>> X, y = make_logistic(1000, 3, random_state=0)
-        >>> data = SGLDLogisticRegression(random_state=0).fit(X, y).to_arviz()
-        >>> dict(data.posterior.sizes)
-        {'chain': 4, 'draw': 1000, 'parameter': 4}
-        """
-        check_is_fitted(self)
-        with extra("arviz", "to_arviz()"):
-            from arviz_base import from_dict
-        shape = self.samples_.shape[:2]
-        return from_dict(
-            {
-                "posterior": {"theta": self.samples_},
-                "sample_stats": {"weight": np.broadcast_to(self.draw_weights_, shape)},
-            },
-            coords={"parameter": self._parameter_names()},
-            dims={"theta": ["parameter"]},
-        )
 
     def _parameter_names(self):
         """Return a name for each column of a draw; estimators override this."""

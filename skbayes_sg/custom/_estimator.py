@@ -213,7 +213,7 @@ class SGMCMCModel(PredictionsMixin, BaseSGMCMC):
         densities = logsumexp(values, axis=0) - np.log(len(values))
         return float(np.average(densities, weights=sample_weight))
 
-    def to_arviz(self) -> Any:
+    def to_arviz(self) -> Any:  # type: ignore[override]
         """Return the draws as ArviZ takes them, by name.
 
         Returns

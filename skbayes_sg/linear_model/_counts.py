@@ -190,6 +190,9 @@ class BaseCounts(BaseRegressor):
         mean = self.predict(X, exposure=exposure)
         return d2_tweedie_score(y, mean, sample_weight=sample_weight, power=1)
 
+    def _laws_of_targets(self, X, exposure=None):
+        return super()._laws_of_targets(X, _logarithms(exposure)(X))
+
     def _checked_targets(self, y):
         y = super()._checked_targets(y)
         if (y < 0).any():

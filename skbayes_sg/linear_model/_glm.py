@@ -242,6 +242,27 @@ class BaseGLM(PriorMixin, StreamingMixin, BaseSGMCMC):
             *(f"{name} ({output})" for name in others for output in outputs),
         ]
 
+    def _arviz_variables(self):
+        draws, outputs = self.samples_, self._output_names()
+        features = [f"x{j}" for j in range(self.n_features_in_)]
+        features = list(getattr(self, "feature_names_in_", features))
+        coef, intercept, noise = self._split(draws)
+        axes = [] if self._n_outputs == 1 else ["output"]
+        each = slice(None) if axes else 0
+        arrays = {"coef": coef[:, :, each]}
+        if self.fit_intercept:
+            arrays["intercept"] = intercept[..., each]
+        if self._noise_names:
+            kinds = np.split(noise, len(self._noise_names), axis=-1)
+            for name, values in zip(self._noise_names, kinds, strict=True):
+                arrays[name] = values[..., each]
+        if self._learns_scale:
+            arrays["prior_scale"] = draws[..., -self._n_outputs :][..., each]
+        coords = {"feature": features, **({"output": outputs} if axes else {})}
+        dims = {name: list(axes) for name in arrays}
+        dims["coef"] = [*axes, "feature"]
+        return arrays, coords, dims
+
     def _predictors(self, X, draws=None):
         """Yield predictors (draws, outputs, n_samples), noise and weights of draws.
 

@@ -8,6 +8,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_random_state
 
+from skbayes_sg.base._arviz import ScipyLaws
 from skbayes_sg.base._callbacks import with_callbacks
 from skbayes_sg.base._diagnostics import check_probability
 from skbayes_sg.base._streaming import takes_batches
@@ -327,6 +328,13 @@ n_samples)
         y = law.rvs(size=eta.shape, random_state=rng)
         y = np.moveaxis(y, 0, -1).swapaxes(0, 1)  # (n, K, n_samples)
         return y.reshape(len(y), *self._y_shape, n_samples)
+
+    def _laws_of_targets(self, X, log_exposure=None):
+        X = self._validated(X)
+        eta, noise, _ = zip(*self._predictors(X, self._flat_draws()), strict=True)
+        eta, noise = np.concatenate(eta), np.concatenate(noise)
+        eta = self._moved(eta, log_exposure, slice(0, X.shape[0]))
+        return ScipyLaws(self._law(eta, noise), eta.shape, self._y_shape)
 
     def _moved(self, eta, log_exposure, rows):
         """Return predictors of rows with their exposures, if there are any."""

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
+from skbayes_sg.base._arviz import ScipyLaws
 from skbayes_sg.base._diagnostics import check_probability
 from skbayes_sg.kernels.likelihoods.input_dependent import REACH
 from skbayes_sg.neural_network._base import Uncertainty
@@ -129,6 +130,15 @@ class RegressorPredictionsMixin:
         tails = 0.5 * (1 - level), 0.5 * (1 + level)
         bounds = [self._scaled_back(mixture_quantile(laws, q, False)) for q in tails]
         return np.stack(bounds, axis=-1)
+
+    def _laws_of_targets(self, X):
+        every = [(z.T.copy(), variance.T) for z, variance, _ in self._laws(X)]
+        mean, variance = (
+            np.stack(part).astype(float) for part in zip(*every, strict=True)
+        )
+        shift, scale = self.y_mean_[:, None], self.y_scale_[:, None]
+        law = norm(shift + scale * mean, scale * np.sqrt(variance))
+        return ScipyLaws(law, mean.shape, self._y_shape)
 
     def _laws(self, X, draws=None):
         """Yield mean and variance, (n_samples, n_outputs), and weight of each draw.

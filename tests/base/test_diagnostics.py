@@ -481,9 +481,11 @@ def test_steps_of_a_stream_are_reported_once(recwarn):
 
 def test_to_arviz(model):
     data = model.to_arviz()
-    np.testing.assert_array_equal(data.posterior["theta"], model.samples_)
-    assert data.posterior["theta"].dims == ("chain", "draw", "parameter")
-    assert list(data.posterior["parameter"].values) == NAMES
+    p = model.n_features_in_
+    np.testing.assert_array_equal(data.posterior["coef"], model.samples_[..., :p])
+    np.testing.assert_array_equal(data.posterior["intercept"], model.samples_[..., p])
+    assert data.posterior["coef"].dims == ("chain", "draw", "feature")
+    assert list(data.posterior["feature"].values) == NAMES[:p]
     np.testing.assert_allclose(data.sample_stats["weight"].sum("draw"), 1.0)
 
 
