@@ -14,6 +14,7 @@ import time
 import types
 
 import numpy as np
+from tables import Table
 from threadpoolctl import threadpool_limits
 
 from skbayes_sg.inference.targets import make_target
@@ -285,12 +286,10 @@ def compare(quick, no_peers):
             best[name] = min(best[name], seconds)
     floor = best["numpy pass (floor)"]
     mine = best["skbayes_sg BAOAB"]
-    print(f"{'':20s} {'ms per step':>12s} {'x floor':>8s} {'x skbayes_sg':>13s}")
+    table = Table(f"{'':20}", "ms per step", "x floor", "x skbayes_sg")
     for name, seconds in best.items():
-        print(
-            f"{name:20s} {1e3 * seconds:12.2f} {seconds / floor:8.2f} "
-            f"{seconds / mine:13.2f}"
-        )
+        ratios = f"{seconds / floor:.2f}", f"{seconds / mine:.2f}"
+        table.row(name, f"{1e3 * seconds:.2f}", *ratios)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ import time
 
 import numpy as np
 import scipy.sparse as sp
+from tables import Table, note
 
 from skbayes_sg import SGBPMFRecommender, sample
 from skbayes_sg.datasets import fetch_movielens_100k, make_ratings
@@ -166,29 +167,30 @@ def fold_curves(fold, quick):
 
 
 def against_peers(quick):
-    print("Root mean square error after so many seconds, and after all draws; `until`:")
-    print("seconds until it stays within 0.002 of ours after all draws (- if never).")
-    print()
-    print(f"{'':16}", *(f"{s:>6} s" for s in SECONDS), " until    all seconds")
+    note(
+        "Root mean square error after so many seconds, and after all draws; `until`:\n"
+        "seconds until it stays within 0.002 of ours after all draws (- if never)."
+    )
+    times = [f"{s} s" for s in SECONDS]
+    table = Table(f"{'':16}", *times, "until", "all", "seconds")
     ends, coverages = {}, {}
     for fold in (1,) if quick else range(1, 6):
         curves, coverage = fold_curves(fold, quick)
         level = curves["ours"][-1][1] + 0.002
         for name, curve in curves.items():
-            errors = " ".join(f"{error_at(curve, s):8.4f}" for s in SECONDS)
             seconds, error = curve[-1]
-            until = f"{time_to(curve, level):6.2f}{error:7.4f}{seconds:8.2f}"
-            row = f"u{fold} {name:13} {errors} {until}"
-            print(row.replace("nan", "  -").replace("inf", "  -"), flush=True)
+            numbers = [f"{error_at(curve, s):.4f}" for s in SECONDS]
+            numbers += [f"{time_to(curve, level):.2f}", f"{error:.4f}"]
+            numbers = ["-" if n in ("nan", "inf") else n for n in numbers]
+            table.row(f"u{fold} {name}", *numbers, f"{seconds:.2f}")
             ends.setdefault(name, []).append(curve[-1])
         for name, share in coverage.items():
             coverages.setdefault(name, []).append(share)
-    print()
-    print("means of folds   error seconds  90 % intervals cover")
+    table = Table("means of folds", "error", "seconds", "90 % intervals cover")
     for name, end in ends.items():
         seconds, error = np.mean(end, axis=0)
-        share = f"{100 * np.mean(coverages[name]):8.1f} %" if name in coverages else ""
-        print(f"{name:16}{error:6.4f}{seconds:8.2f}{share}")
+        share = f"{100 * np.mean(coverages[name]):.1f} %" if name in coverages else None
+        table.row(name, f"{error:.4f}", f"{seconds:.2f}", share)
 
 
 def numpy_loop(X, y, n_iter, batch_size, h=1e-4, alpha=3.0, d=20):
@@ -236,9 +238,11 @@ def paper_setting(quick):
     loop, _ = seconds_of(lambda: numpy_loop(X, y, n_loop, len(y) // 10))
     ours, loop = 1e3 * seconds / n_iter, 1e3 * loop / n_loop
     error = rmse(model.predict(X_test), y_test)
-    print(f"{n_iter} SGLD iterations with {len(y) // 10} ratings: {seconds:.1f} s")
-    print(f"an iteration: {ours:.3f} ms, of the loop in numpy: {loop:.2f} ms")
-    print(f"the loop takes {loop / ours:.1f} times as long; error on u1: {error:.4f}")
+    note(
+        f"{n_iter} SGLD iterations with {len(y) // 10} ratings: {seconds:.1f} s; an\n"
+        f"iteration: {ours:.3f} ms, of the loop in numpy: {loop:.2f} ms, which is\n"
+        f"{loop / ours:.1f} times as long; error on u1: {error:.4f}"
+    )
 
 
 def growth(quick):
@@ -249,16 +253,19 @@ def growth(quick):
     seconds, (X, y, truth) = seconds_of(
         lambda: make_ratings(n_users, n_items, n, random_state=0, return_truth=True)
     )
-    print(f"{n} ratings of {n_items} items by {n_users} users: generated in")
-    print(f"{seconds:.1f} s, {peak_memory():.2f} GB at the peak")
+    note(
+        f"{n} ratings of {n_items} items by {n_users} users: generated in\n"
+        f"{seconds:.1f} s, {peak_memory():.2f} GB at the peak."
+    )
     model = SGBPMFRecommender(**settings, n_draws=20, thin=5, burn_in=50)
     seconds, _ = seconds_of(lambda: model.fit(X, y))
-    print(f"fit by full gradients, 10 factors, 20 draws, one thread: {seconds:.1f} s,")
-    print(f"{peak_memory():.2f} GB at the peak")
+    note(
+        f"Fit by full gradients, 10 factors, 20 draws, one thread: {seconds:.1f} s,\n"
+        f"{peak_memory():.2f} GB at the peak."
+    )
     against_truth(model, X, truth)
-    print()
-    print("milliseconds per iteration, between draws of the hyperparameters:")
-    print("users + items   minibatch     lazy    eager")
+    note("Milliseconds per iteration, between draws of the hyperparameters.")
+    table = Table("users + items", "minibatch", "lazy", "eager")
     sizes = [(n_users // 10, n_items // 10, n // 100)]
     sizes += [] if quick else [(10 * n_users, 10 * n_items, n // 2)]
     others = [unfitted(*size, settings) for size in sizes]
@@ -267,7 +274,7 @@ def growth(quick):
         for size in (100, 1000):
             lazy = iteration_time(at, LazyLangevin(11), size, (100, 2100))
             eager = iteration_time(at, LeimkuhlerMatthews(), size, (10, 60))
-            print(f"{n_rows:13d}{size:12d}{1e3 * lazy:9.3f}{1e3 * eager:9.3f}")
+            table.row(n_rows, size, f"{1e3 * lazy:.3f}", f"{1e3 * eager:.3f}")
 
 
 def unfitted(n_users, n_items, n, settings):
@@ -294,9 +301,7 @@ def against_truth(model, X, truth, n=100_000):
     }
     for name, (pairs, true) in cases.items():
         error = np.sqrt(np.mean((model.predict(pairs) - np.clip(true, 1, 5)) ** 2))
-        print(
-            f"error against the truth, {name} pairs: {error:.3f}, sd {true.std():.3f}"
-        )
+        note(f"Error against the truth, {name} pairs: {error:.3f}, sd {true.std():.3f}")
 
 
 def iteration_time(fitted, sampler, size, lengths):
@@ -343,6 +348,4 @@ if __name__ == "__main__":
     if arguments.only is None:
         sys.exit(run_all(arguments.quick))
     os.environ.setdefault("TQDM_DISABLE", "1")  # myFM's progress bar
-    print(f"-- {arguments.only}", flush=True)
     PARTS[arguments.only](arguments.quick)
-    print(flush=True)

@@ -67,6 +67,7 @@ def section(name, quick):
         command += ["--figure", str(FIGURES[name])]
     # Each library is to choose code for this processor by itself.
     environment = {k: v for k, v in os.environ.items() if k not in CODE_CHOICES}
+    environment["PYTHONWARNINGS"] = "ignore"  # those of other packages
     if DATA.is_dir():
         environment.setdefault("SKBAYES_SG_DATA", str(DATA))
     began = time.perf_counter()
