@@ -11,7 +11,7 @@ NEWER := $(shell for p in python3.13 python3.12; do \
 PYTEST_CUSTOM = bin/python -m pytest -q -n 2 --dist loadfile tests/custom
 WITH_PAGES = skbayes_sg/custom doc/own_models.rst -m "long or not long"
 
-.PHONY: demo test test-autodiff test-long lint doc bench bench-quick clean
+.PHONY: demo test test-autodiff test-long lint doc paper paper-quick bench bench-quick clean
 
 demo: .venv/.plot,progress,arviz
 	$(BIN)/python examples/demo.py
@@ -38,6 +38,13 @@ doc: .venv/.doc
 	@rm -rf doc/generated
 	$(BIN)/python -m sphinx -W --keep-going -q -b html doc doc/_build/html
 	@echo "doc/_build/html/index.html"
+
+# All tables and figures of the paper, in one page; --quick takes about five minutes.
+paper: .venv/.plot,progress,arviz,data
+	$(BIN)/python examples/paper/run.py
+
+paper-quick: .venv/.plot,progress,arviz,data
+	$(BIN)/python examples/paper/run.py --quick
 
 bench: .venv-bench/.installed
 	.venv-bench/bin/python benchmarks/run.py
