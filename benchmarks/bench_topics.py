@@ -3,7 +3,8 @@
 Document completion on 10 % of the AP corpus, K = 50, alpha = 0.1, beta = 0.01, one
 thread, seconds of CPU time. All topics are judged by the same evaluator,
 `skbayes_sg.metrics.completion_perplexity`. Peers that are not installed are left out.
-"stream" compares `partial_fit` with scikit-learn's on the same batches, epoch by epoch.
+"stream" compares `partial_fit` with scikit-learn's on the same batches, epoch by epoch;
+"cores" the wall time of two chains on one core and on two.
 
     python benchmarks/bench_topics.py FOLDER_WITH_AP [--seconds 1 4 20] [--only stream]
 """
@@ -21,7 +22,7 @@ from skbayes_sg.metrics import completion_perplexity
 
 K, ALPHA, BETA = 50, 0.1, 0.01
 N_DRAWS = 10
-PEERS = ["ours", "tomotopy", "sklearn", "stream"]
+PEERS = ["ours", "tomotopy", "sklearn", "stream", "cores"]
 
 
 def load_ap(folder):
@@ -40,7 +41,7 @@ def split(X, seed=0):
     return X[np.sort(order[n:])], X[np.sort(order[:n])]
 
 
-def ours(train, n_sweeps, n_chains=1):
+def ours(train, n_sweeps, n_chains=1, n_jobs=None):
     """Return draws of topics after so many sweeps, half of them burn-in."""
     n_draws = min(N_DRAWS, n_sweeps // 2)
     thin = n_sweeps // (2 * n_draws)
@@ -49,6 +50,7 @@ def ours(train, n_sweeps, n_chains=1):
         doc_topic_prior=ALPHA,
         topic_word_prior=BETA,
         n_chains=n_chains,
+        n_jobs=n_jobs,
         n_draws=n_draws,
         thin=thin,
         burn_in=n_sweeps - n_draws * thin,
@@ -142,6 +144,20 @@ def stream(train, test, n_epochs=3, size=128):
                     print(f"{line}  perplexity {value:.0f}", flush=True)
 
 
+def cores(train, test, n_sweeps=400):
+    """Print the wall time of two chains, one after the other and at the same time."""
+    ours(train, 2, 2)  # compile
+    used = []
+    for n_jobs in (1, 2):
+        began = time.perf_counter()
+        topics = ours(train, n_sweeps, 2, n_jobs)
+        used.append(time.perf_counter() - began)
+    value = completion_perplexity(test, topics, ALPHA)
+    line = f"cores      two chains of {n_sweeps} sweeps: {used[0]:.1f} s on one core, "
+    line += f"{used[1]:.1f} s on two, {used[0] / used[1]:.2f} times as fast"
+    print(f"{line}  perplexity {value:.0f}", flush=True)
+
+
 def main():
     """Run the comparison."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -153,6 +169,8 @@ def main():
     train, test = split(load_ap(arguments.folder))
     if "stream" in arguments.only:
         stream(train, test)
+    if "cores" in arguments.only:
+        cores(train, test)
     for run in (ours, tomotopy, sklearn):
         if run.__name__ in arguments.only:
             try:

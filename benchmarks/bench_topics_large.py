@@ -29,7 +29,7 @@ def generate(folder, n_documents, length):
     done, topics, files = 0, None, {}
     for name in ("data", "indices", "indptr"):
         files[name] = open(folder / f"{name}.bin", "wb")
-    end = np.zeros(1, np.int64)
+    end = np.zeros(1, np.int32)
     files["indptr"].write(end.tobytes())
     while done < n_documents:
         n = min(BLOCK, n_documents - done)
@@ -37,7 +37,7 @@ def generate(folder, n_documents, length):
         X, topics = _documents(n, length, done, topics)
         files["data"].write(X.data.astype(np.int32).tobytes())
         files["indices"].write(X.indices.astype(np.int32).tobytes())
-        files["indptr"].write((X.indptr[1:] + end).astype(np.int64).tobytes())
+        files["indptr"].write((X.indptr[1:] + end).astype(np.int32).tobytes())
         end += X.nnz
         done += n
     for file in files.values():
@@ -67,10 +67,13 @@ def _documents(n, length, seed, topics):
 
 
 def mapped(folder, n_documents):
-    """Return the counts as a CSR array whose parts stay on disk."""
+    """Return the counts as a CSR array whose parts stay on disk.
+
+    All indices have 32 bits: of two kinds, SciPy would copy one.
+    """
     parts = [
-        np.memmap(folder / f"{name}.bin", kind, "r")
-        for name, kind in (("data", "i4"), ("indices", "i4"), ("indptr", "i8"))
+        np.memmap(folder / f"{name}.bin", "i4", "r")
+        for name in ("data", "indices", "indptr")
     ]
     return sp.csr_array(tuple(parts), (n_documents, W))
 

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_non_negative, validate_data
 
+from skbayes_sg.kernels.models.lda import LANES
 from skbayes_sg.utils._design import with_valid_indices
 from skbayes_sg.utils._validation import check_number
 
@@ -13,6 +14,8 @@ BLOCK = 2**20  # counts that are looked at together
 WORK = 8  # arrays of the size of the topics, to average over draws
 MAX_COUNT = 2**31 - 1  # of a word in all documents
 MAX_TOKENS = 2**34  # of which each takes six bytes or more
+LEAST_PRIOR, LARGEST_PRIOR = 1e-30, 1e30  # draws are in single precision
+KINDS = (np.float64, np.float32, np.int64, np.int32)
 
 
 def check_counts(estimator, X, reset):
@@ -28,12 +31,11 @@ def check_counts(estimator, X, reset):
         Whether this is the data to fit.
     """
     name = type(estimator).__name__
-    kinds = [np.float64, np.float32, np.int64, np.int32]
     X = validate_data(
         estimator,
         with_valid_indices(X),
         accept_sparse="csr",
-        dtype=kinds,
+        dtype=list(KINDS),
         reset=reset,
     )
     check_non_negative(X, f"{name} (counts of words)")
@@ -83,27 +85,40 @@ def check_prior(name, value, n_components):
         return
     if isinstance(value, str):
         raise ValueError(f'{name}={value!r} is not allowed; use "learn" or a number')
+    values = np.asarray(value)
     if n_components is None or isinstance(value, numbers.Real):
         check_number(name, value, above=0)
-        return
-    values = np.asarray(value)
-    if values.shape != (n_components,) or values.dtype.kind not in "fiu":
+    elif values.shape != (n_components,) or values.dtype.kind not in "fiu":
         raise ValueError(
             f"{name}={value!r} is not allowed; it must be one number, or one for each "
             f"of the n_components={n_components} topics"
         )
-    if not (np.isfinite(values).all() and (values > 0).all()):
-        raise ValueError(f"{name}={value!r} must be positive and finite")
+    if not ((values >= LEAST_PRIOR) & (values <= LARGEST_PRIOR)).all():
+        raise ValueError(
+            f"{name}={value!r} must be positive and finite, between {LEAST_PRIOR} and "
+            f"{LARGEST_PRIOR}"
+        )
 
 
 def topic_bytes(X, n_topics, n_chains, n_kept):
     """Estimate the bytes that chains of topics need in addition to the documents.
 
     Each chain keeps `n_kept` arrays of the size of the topics, in single precision.
+    Documents are copied unless they are CSR with indices of 32 bits.
     """
     X = X if sp.issparse(X) else np.asarray(X)
     n_tokens, cells = int(X.sum()), n_topics * X.shape[1]
-    kind = 2 if n_topics < 2**15 else 4
-    per_chain = kind * n_tokens + (4 + kind) * min(cells, n_tokens) + 4 * n_kept * cells
-    shared = 4 * n_tokens + 8 * sum(X.shape) + 8 * WORK * cells
+    listed = min(cells, n_tokens) + (LANES - 1) * X.shape[1]
+    per_chain = 2 * n_tokens + 6 * listed + 4 * n_kept * cells
+    shared = 4 * n_tokens + 8 * sum(X.shape) + 8 * WORK * cells + _copied_bytes(X)
     return shared + n_chains * per_chain
+
+
+def _copied_bytes(X):
+    """Return the bytes of the copy of documents that validation makes."""
+    if not sp.issparse(X):
+        return 12 * int(np.count_nonzero(X))
+    values = 0 if X.dtype in KINDS else 8
+    if X.format != "csr":
+        return (values or X.dtype.itemsize) * X.nnz + 4 * X.nnz
+    return values * X.nnz + (0 if X.indices.dtype == np.int32 else 4 * X.nnz)

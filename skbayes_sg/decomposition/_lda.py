@@ -23,6 +23,8 @@ from skbayes_sg.kernels.samplers import SCIR, ConstantMassCIR, ExpandedMean, Gib
 from skbayes_sg.utils._typing import MatrixLike
 from skbayes_sg.utils._validation import all_or_nothing, check_integer
 
+MAX_TOPICS = 10_000  # chains' topics are matched by all pairs
+
 
 class SGMCMCLatentDirichletAllocation(  # type: ignore[misc]
     TopicAnswersMixin,
@@ -42,7 +44,7 @@ class SGMCMCLatentDirichletAllocation(  # type: ignore[misc]
     Parameters
     ----------
     n_components : int, default=10
-        Number of topics K.
+        Number of topics K, at most 10,000.
     doc_topic_prior : float, array-like of shape (n_components,), "learn" or None, \
 default=None
         Prior alpha of the topics of a document; None is ``1 / n_components``. "learn"
@@ -231,8 +233,16 @@ default=None
     def _check_parameters(self):
         """Validate the parameters; return the sampler."""
         check_integer("n_components", self.n_components, at_least=1)
+        if self.n_components > MAX_TOPICS:
+            raise ValueError(
+                f"n_components={self.n_components} is more than {MAX_TOPICS} topics; "
+                "the topics of all chains are matched, in memory that grows with the "
+                "square of their number"
+            )
         check_prior("doc_topic_prior", self.doc_topic_prior, self.n_components)
         check_prior("topic_word_prior", self.topic_word_prior, None)
+        if self.total_samples is not None:
+            check_integer("total_samples", self.total_samples, at_least=1)
         if self.keep == "moments":
             raise ValueError(
                 'keep="moments" is not supported for topics, which have too many '

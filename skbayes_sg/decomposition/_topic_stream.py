@@ -76,6 +76,12 @@ class TopicStreamMixin(StreamingMixin):
         sampler = self._check_parameters()
         with all_or_nothing(self):
             known = vars(self)
+            if "samples_" in known and self._n_features_out != self.n_components:
+                raise ValueError(
+                    f"n_components={self.n_components} cannot be changed from "
+                    f"{self._n_features_out} between calls of partial_fit; use clone "
+                    "to begin anew"
+                )
             last = self._topic_draws().counts[:, -1] if "samples_" in known else None
             X = check_counts(self, X, reset=last is None)
             t, before = known.get("n_batches_", 0), known.get("n_samples_seen_", 0)

@@ -98,21 +98,25 @@ def check_auto(name, value, check, **bounds):
 
 
 def check_component(name, value, registry, kinds=None):
-    """Return a component given by its name in `registry` or as an instance."""
-    known = tuple(registry.values())
+    """Return a component given by its name in `registry` or as an instance.
+
+    Only instances of `kinds` are allowed, if it is given; some have no names.
+    """
+    allowed = tuple(registry.values()) if kinds is None else kinds
+    names = [key for key, kind in registry.items() if issubclass(kind, allowed)]
+    instance = f"an instance of {' or '.join(kind.__name__ for kind in allowed)}"
+    if not names and not isinstance(value, allowed):
+        error = ValueError if hasattr(value, "_fields") else TypeError
+        raise error(f"{name}={value!r} must be {instance}")
     if isinstance(value, str):
         kind = registry[check_option(name, value, registry)]
         value = kind() if not _required(kind) else kind
     elif isinstance(value, type) or not hasattr(value, "_fields"):
-        raise TypeError(
-            f"{name}={value!r} must be one of {list(registry)} or an instance of "
-            f"{', '.join(kind.__name__ for kind in known)}"
-        )
+        raise TypeError(f"{name}={value!r} must be one of {names} or {instance}")
     if kinds is not None and not isinstance(value, kinds):
         raise ValueError(
-            f"{name}={value!r} is not a sampler of this class; it must be an instance "
-            f"of {' or '.join(kind.__name__ for kind in kinds)}. The generic class "
-            "accepts any sampler"
+            f"{name}={value!r} is not a sampler of this class; it must be {instance}. "
+            "The generic class accepts any sampler"
         )
     return value
 

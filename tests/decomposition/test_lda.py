@@ -112,6 +112,23 @@ def test_memory_is_known_before_and_documents_may_be_memory_mapped(rng, tmp_path
     assert 0.6 < peak / model.memory_needed(mapped) < 1.2
 
 
+@pytest.mark.parametrize("kind", ["CSR", "CSC", "64 bits", "dense"])
+def test_memory_of_long_documents_is_known_before(kind):
+    X = sp.random_array((200, 300), density=0.5, rng=0, format="csr")
+    X = (X * 40).astype(np.int32)  # half a million tokens of 30,000 pairs
+    X.eliminate_zeros()
+    if kind == "64 bits":
+        X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    X = {"CSC": X.tocsc, "dense": X.toarray}.get(kind, X.copy)()
+    model = lda(burn_in=0, thin=1, n_draws=1)
+    model.fit(X)
+    tracemalloc.start()
+    model.fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0.8 < peak / model.memory_needed(X) < 1.1
+
+
 def test_minibatches_visit_documents_in_turn(fitted):
     model, X, _ = fitted
     other = lda(batch_size=50, burn_in=120, thin=12).fit(X)
@@ -250,12 +267,18 @@ def test_bad_counts(name):
     ("settings", "error", "message"),
     [
         ({"n_components": 0}, ValueError, "n_components=0"),
+        ({"n_components": 10_001}, ValueError, "more than 10000 topics"),
         ({"doc_topic_prior": -1.0}, ValueError, "doc_topic_prior=-1.0"),
         ({"doc_topic_prior": "auto"}, ValueError, 'use "learn" or a number'),
         ({"doc_topic_prior": [0.1, 0.2]}, ValueError, "one for each"),
+        ({"doc_topic_prior": [0.1, 0.2, -1.0]}, ValueError, "must be positive"),
         ({"topic_word_prior": [0.1, 0.2, 0.3]}, TypeError, "topic_word_prior"),
+        ({"topic_word_prior": 1e-320}, ValueError, "between 1e-30 and"),
+        ({"topic_word_prior": 1e300}, ValueError, "between 1e-30 and"),
+        ({"total_samples": -5}, ValueError, "total_samples=-5"),
         ({"batch_size": 1000}, ValueError, "batch_size=1000 is larger"),
         ({"sampler": SGLD()}, ValueError, "must be an instance of Gibbs"),
+        ({"sampler": "gibbs"}, TypeError, "must be an instance of Gibbs"),
         ({"keep": "moments"}, ValueError, 'use "variances"'),
     ],
 )
@@ -345,6 +368,12 @@ def test_samplers_of_the_literature_take_streams(sampler):
     X, _ = corpus(seed=10)
     assert model.perplexity(X) < 0.8 * W  # of words at random
     assert model.samples_.shape[1] == 3  # of the later half of the calls
+
+
+def test_a_stream_keeps_its_number_of_topics():
+    model = lda().partial_fit(corpus(30)[0]).set_params(n_components=5)
+    with pytest.raises(ValueError, match="cannot be changed from 3"):
+        model.partial_fit(corpus(30)[0])
 
 
 def test_a_stream_needs_draws():

@@ -11,7 +11,7 @@ from skbayes_sg.kernels.capabilities.local_variables import draw_local
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import InTurn, Minibatch
 from skbayes_sg.kernels.models import GaussianMean
-from skbayes_sg.kernels.models.lda import LDA, list_offsets
+from skbayes_sg.kernels.models.lda import LANES, LDA, list_offsets
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
 from skbayes_sg.kernels.protocol.model import add_gradient, init_work
 from skbayes_sg.kernels.samplers import SCIR, ConstantMassCIR, ExpandedMean, Gibbs
@@ -77,24 +77,48 @@ def enumerated(words=WORDS, indptr=INDPTR, alpha=ALPHA, beta=BETA):
     return p / p.sum(), np.stack(tables)
 
 
+def assert_second_moments(tables, p, found, time=3):
+    """Compare draws of counts, (n, K, W), with their law, within four errors.
+
+    `time` is the autocorrelation time in draws.
+    """
+    values, found = (x.reshape(len(x), -1) for x in (tables, found))
+    for exact, seen in (
+        (values, found),
+        (values[:, :1] * values, found[:, :1] * found),
+    ):
+        mean = p @ exact
+        sd = np.sqrt(p @ (exact - mean) ** 2)
+        error = sd * (time / len(found)) ** 0.5
+        assert np.all(np.abs(seen.mean(axis=0) - mean) < 4 * error + 1e-6)
+
+
 @pytest.mark.parametrize("batch_size", [1, 2])
 def test_draws_follow_the_posterior_by_enumeration(batch_size):
     n_draws = 20_000
     p, tables = enumerated()
     draws = drawn(lda(), n_draws, batch_size)
-    found = draws[:, : K * W].reshape(-1, K, W) - BETA
-    values = tables.reshape(len(p), -1)
-    for exact, seen in (
-        (values, found.reshape(-1, K * W)),
-        (values[:, :1] * values, found[:, :1, 0] * found.reshape(-1, K * W)),
-    ):
-        mean = p @ exact
-        sd = np.sqrt(p @ (exact - mean) ** 2)
-        # Four standard errors at an autocorrelation time of three draws.
-        assert np.all(np.abs(seen.mean(axis=0) - mean) < 4 * sd * (3 / n_draws) ** 0.5)
+    assert_second_moments(tables, p, draws[:, : K * W].reshape(-1, K, W) - BETA)
     np.testing.assert_allclose(
         draws[:, -3:], np.tile([*ALPHA, BETA], (n_draws, 1)), rtol=1e-6
     )
+
+
+def test_words_of_more_topics_than_are_looked_at_together():
+    """Six topics, of which one word has up to six at a time."""
+    words, indptr = np.array([0, 0, 0, 0, 0, 0, 1], np.int32), np.array([0, 4, 7])
+    alpha = np.array([0.2, 1.5, 0.4, 2.0, 0.7, 0.9])
+    states = np.array(list(itertools.product(range(6), repeat=7)))
+    n_dk = (states[:, :, None] == np.arange(6)).astype(np.int8)
+    parts = [n_dk[:, first:last].sum(axis=1) for first, last in ((0, 4), (4, 7))]
+    tables = np.stack([n_dk[:, words == w].sum(axis=1) for w in range(W)], axis=2)
+    logs = sum(gammaln(alpha + n).sum(axis=1) for n in parts)
+    logs += gammaln(BETA + tables).sum(axis=(1, 2))
+    logs -= gammaln(W * BETA + tables.sum(axis=2)).sum(axis=1)
+    p = np.exp(logs - logs.max())
+    draws = drawn(lda(words, indptr, alpha), 20_000)[:, : 6 * W]
+    assert (tables[:, :, 0] > 0).sum(axis=1).max() > LANES
+    assert_second_moments(tables, p / p.sum(), draws.reshape(-1, 6, W) - BETA)
 
 
 def test_counts_stay_those_of_the_documents():

@@ -38,6 +38,8 @@ from skbayes_sg.kernels.protocol.model import (
 )
 
 UNKNOWN = -1  # the topic of a token before its document is first visited
+BLOCK = 2**18  # tokens that are looked at together
+LANES = 4  # entries of a word's list that are looked at together
 
 
 class LDA(NamedTuple):
@@ -57,24 +59,31 @@ class LDA(NamedTuple):
 class LDAWork(NamedTuple):
     """Topics of all tokens, and their counts.
 
-    Each word has an unordered list of the topics to which any of its tokens belong.
+    Each word has an unordered list of the topics to which any of its tokens belong. The
+    room for it is a multiple of LANES. The unused part has counts of zero of a topic K,
+    which is no topic of a token, and whose weight is zero.
     """
 
-    z: np.ndarray  # (n_tokens,) int16 or int32
+    z: np.ndarray  # (n_tokens,) int16
     n_listed: np.ndarray  # (W,) int32: topics that have tokens of each word
-    topics: np.ndarray  # (offsets[-1],) of the type of z: the listed topics
+    topics: np.ndarray  # (offsets[-1],) int16: the listed topics
     counts: np.ndarray  # (offsets[-1],) int32: their numbers of tokens of the word
     n_k: np.ndarray  # (K,) tokens of each topic
     n_dk: np.ndarray  # (K,) tokens of each topic in one document
     prior: np.ndarray  # (K + 1,) alpha and beta
     inverse: np.ndarray  # (K,) 1 / (W beta + n_k)
-    weight: np.ndarray  # (K,) (alpha_k + n_dk) / (W beta + n_k) of one document
+    weight: np.ndarray  # (K + 1,) (alpha_k + n_dk) / (W beta + n_k) of one document
+    sums: np.ndarray  # (K + LANES,) cumulative weights of the topics of one word
+    random: np.ndarray  # (1,) uint64: state of the uniform numbers of one document
 
 
 def list_offsets(words, n_words, n_topics):
     """Return where the list of topics of each word begins, at its largest length."""
-    sizes = np.minimum(np.bincount(words, minlength=n_words), n_topics)
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    sizes = np.zeros(n_words, np.int64)
+    for first in range(0, words.size, BLOCK):  # bincount copies what it counts
+        sizes += np.bincount(words[first : first + BLOCK], minlength=n_words)
+    sizes = -(-np.minimum(sizes, n_topics) // LANES) * LANES
+    return np.concatenate([[0], np.cumsum(sizes)])
 
 
 @n_parameters.register(LDA)
@@ -94,18 +103,19 @@ def _(model):
 
 @init_work.register(LDA)
 def _(model):
-    kind = np.int16 if model.n_topics <= np.iinfo(np.int16).max else np.int32
-    zeros = [np.zeros(model.n_topics) for _ in range(4)]
+    k = model.n_topics
     return LDAWork(
-        z=np.full(model.words.size, UNKNOWN, kind),
+        z=np.full(model.words.size, UNKNOWN, np.int16),
         n_listed=np.zeros(model.offsets.size - 1, np.int32),
-        topics=np.zeros(model.offsets[-1], kind),
+        topics=np.full(model.offsets[-1], k, np.int16),
         counts=np.zeros(model.offsets[-1], np.int32),
-        n_k=zeros[0],
-        n_dk=zeros[1],
-        prior=np.zeros(model.n_topics + 1),
-        inverse=zeros[2],
-        weight=zeros[3],
+        n_k=np.zeros(k),
+        n_dk=np.zeros(k),
+        prior=np.zeros(k + 1),
+        inverse=np.zeros(k),
+        weight=np.zeros(k + 1),
+        sums=np.zeros(k + LANES),
+        random=np.zeros(1, np.uint64),
     )
 
 

@@ -11,6 +11,7 @@ numbers, so that its result depends neither on other documents nor on its positi
 import numpy as np
 
 from skbayes_sg.kernels.generic import entry_point, helper
+from skbayes_sg.kernels.numerics.uniform import next_uniform
 
 
 @entry_point
@@ -87,7 +88,7 @@ def _sweep(words, phi, alpha, base, z, n_dk, listed, n_listed, first, last, rand
         total = 0.0
         for j in range(n_listed):
             total += n_dk[listed[j]] * row[listed[j]]
-        u = _uniform(random) * (total + base[words[i]])
+        u = next_uniform(random) * (total + base[words[i]])
         if u < total:
             j = 0
             k = listed[0]
@@ -108,14 +109,3 @@ def _sweep(words, phi, alpha, base, z, n_dk, listed, n_listed, first, last, rand
         n_dk[k] += 1.0
         z[i] = k
     return n_listed
-
-
-@helper
-def _uniform(state):
-    """Return a uniform number by splitmix64 (Steele, Lea & Flood, 2014)."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    x = state[0]
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    x = x ^ (x >> np.uint64(31))
-    return np.float64(x >> np.uint64(11)) * 2.0**-53
