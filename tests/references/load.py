@@ -76,6 +76,18 @@ class Reference(NamedTuple):
         return X, y
 
 
+def with_ones(X):
+    """Append a column of ones, whose coefficient has the intercept's prior of these.
+
+    An estimator's own intercept has a prior at the mean of the rows, which makes
+    another posterior where columns add up to one, as in a9a.
+    """
+    ones = np.ones((X.shape[0], 1))
+    return (
+        sp.csr_matrix(sp.hstack([X, ones])) if sp.issparse(X) else np.hstack([X, ones])
+    )
+
+
 def fingerprint(X, y):
     """Identify data up to the rounding of matrix products, which differs by machine."""
     squares = X.multiply(X) if sp.issparse(X) else X * X
