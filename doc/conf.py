@@ -1,10 +1,12 @@
 """Sphinx settings. No network is used: a build gives the same result anywhere."""
 
+import sys
 from pathlib import Path
 
 import skbayes_sg
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
 
 project = "skbayes_sg"
 author = copyright = "skbayes_sg developers"
@@ -49,7 +51,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
     "ignore_pattern": r"demo\.py",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.PlotsFirst",
     "reference_url": {"skbayes_sg": None},
     "backreferences_dir": None,
     "download_all_examples": False,
