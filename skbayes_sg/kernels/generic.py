@@ -71,6 +71,8 @@ def python_op(contract):
 
 
 helper = register_jitable(**INNER)  # a plain function that kernels may call
+# The same for a loop that is vectorized only if it is optimized by itself.
+loop_helper = register_jitable(**OPTIONS)
 
 
 def _component_classes(values):

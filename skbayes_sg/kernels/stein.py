@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.generic import compiled, helper
+from skbayes_sg.kernels.generic import compiled, helper, loop_helper
 
 # Draws are near if q < NEAR (|x|^2 + |y|^2): up to here q loses 4 of its 16 digits.
 NEAR = 1e-4
@@ -137,7 +137,7 @@ def add_column(x, s, j, c2, beta, out):
         out[i] += _stein_kernel(x, s, i, j, c2, beta)
 
 
-@helper
+@loop_helper
 def _row_sum(products, first, xx, xs, c2, beta):
     """Return the sum of k0 over a row of pairs, and how many of them are near."""
     total = 0.0
