@@ -16,6 +16,7 @@ import time
 
 import numpy as np
 from scipy import stats
+from tables import Table
 
 from skbayes_sg import SGMCMCLogisticRegression, SGMCMCPoissonRegressor
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
@@ -82,7 +83,8 @@ def errors(mean, sd, exact_mean, exact_sd):
 
 def main():
     quick = "--quick" in sys.argv
-    print("model           N   Laplace: mean    sd %  seconds   chains: mean    sd %")
+    columns = [f"{x}, {y}" for x in ("Laplace", "chains") for y in ("mean", "sd", "s")]
+    table = Table("model", "rows", *columns, "ESS of reference", n_labels=2)
     for name in ("logistic", "poisson"):
         for n in SIZES[:3] if quick else SIZES:
             estimator, X, y = problem(name, n)
@@ -102,11 +104,10 @@ def main():
             if model.units.shift.size:
                 draws[:, -1] -= model.units.shift[0]
             good = errors(draws.mean(axis=0), draws.std(axis=0), mean, sd)
-            print(
-                f"{name:9} {n:7d} {rough[0]:15.2f} {rough[1]:7.1f} {fast:8.3f}"
-                f" {good[0]:14.2f} {good[1]:7.1f} {seconds:8.2f} s, ESS {ess:.0f}",
-                flush=True,
-            )
+            row = rough[0], rough[1], fast, good[0], good[1], seconds
+            forms = ("{:.2f}", "{:.1f} %", "{:.3f}", "{:.2f}", "{:.1f} %", "{:.2f}")
+            cells = [form.format(x) for form, x in zip(forms, row, strict=True)]
+            table.row(name, n, *cells, f"{ess:.0f}")
 
 
 if __name__ == "__main__":

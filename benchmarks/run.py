@@ -20,8 +20,8 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SUITE = ["iteration", "nuts", "growth", "sparse", "first_use", "ksd", "mlp"]
-SUITE += ["recommender"]
+SUITE = ["iteration", "nuts", "regressions", "laplace", "growth", "sparse"]
+SUITE += ["first_use", "ksd", "mlp", "recommender"]
 DATA = HERE.parents[1] / "shared" / "data"  # a local copy of the data sets, if any
 FIGURES = {"growth": HERE.parent / "doc" / "growth.png"}
 CODE_CHOICES = {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "NUMBA_CPU_NAME"}
