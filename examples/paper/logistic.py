@@ -237,8 +237,9 @@ def figures(report, at, runs):
         axes[0, column].axhline(best, color="k", lw=0.7, ls=":")
         axes[0, column].set(title=f"step sizes {kind}", ylabel="log-loss")
         axes[1, column].set(ylabel="KSD of 100 draws", xlabel="iteration")
-        for axis in axes[:, column]:
-            axis.set_yscale("log")
+        axes[1, column].set(yscale="log")
+    axes[0, 0].set(yscale="log")
+    axes[0, 1].ticklabel_format(useOffset=False)
     axes[0, 0].legend(fontsize="small")
     report.figure(
         figure,

@@ -20,7 +20,7 @@ from skbayes_sg.kernels.models.mlp_layers import SoftmaxUnits
 from skbayes_sg.kernels.protocol.model import n_parameters
 
 SIZES = np.array([784, 100, 10])
-N, BATCH, N_DRAWS = 55_000, 550, 50
+N, N_QUICK, N_DRAWS = 55_000, 11_000, 50  # images; 1 % of them are a minibatch
 NAMES = [name for name in ALGORITHMS if name != "ULA"]
 
 
@@ -66,9 +66,10 @@ def run_by_hand(name, model, mode, quick):
     sampler, h = by_hand(kind, NETWORK_STEPS[kind])
     burn_in, n_iter = lengths(name, quick)
     start = np.random.default_rng(0).standard_normal(n_parameters(model))
-    gradient = Minibatch(BATCH)
+    batch = len(model.y) // 100
+    gradient = Minibatch(batch)
     if name.endswith("-CV"):
-        gradient, start = ControlVariate(BATCH, mode), mode
+        gradient, start = ControlVariate(batch, mode), mode
     return sample(
         model, sampler, gradient, step_size=h, n_draws=N_DRAWS, burn_in=burn_in,
         thin=n_iter // N_DRAWS, start=start, random_state=0,
@@ -83,7 +84,7 @@ def run_automatic(name, X, y, quick):
         (100,),
         activation="softmax",
         weight_precision="gamma",
-        batch_size=BATCH,
+        batch_size=len(y) // 100,
         temperature=1.0,
         burn_in=burn_in,
         thin=n_iter // N_DRAWS,
@@ -99,24 +100,25 @@ def run(report, quick):
     """Make the paper's figure of log-losses, twice."""
     report.section("6.2", "Bayesian neural network")
     options = dict(return_X_y=True)
-    X, y = (array[:N] for array in fetch_mnist(subset="train", **options))
+    n = N_QUICK if quick else N
+    X, y = (array[:n] for array in fetch_mnist(subset="train", **options))
     X_test, y_test = fetch_mnist(subset="test", **options)
     X, X_test = X.astype("f4"), X_test.astype("f4")
     report.text(
-        "784 pixels, 100 hidden units that share a softmax, ten classes; 55,000 "
-        "images, 550 per step, precisions of the weights ~ Gamma(1, 1), drawn from "
-        "their conditional laws. By hand: from standard normal weights with the step "
-        "sizes of the published code, which are SGLD 1e-4, SG-HMC 4e-6 and SG-NHT 7e-6 "
-        "(the latter two are learning rates). With control variates: from weights "
-        "trained by 10,000 minibatches (Adam in the place of plain gradient steps). "
-        "Automatic: the estimators' steps and diagonal units, all from trained "
+        "784 pixels, 100 hidden units that share a softmax, ten classes; "
+        f"{n:,} images, 1 % of them per step, precisions of the weights ~ Gamma(1, 1), "
+        "drawn from their conditional laws. By hand: from standard normal weights with "
+        "the step sizes of the published code, which are SGLD 1e-4, SG-HMC 4e-6 and "
+        "SG-NHT 7e-6 (the latter two are learning rates). With control variates: from "
+        "weights trained by 10,000 minibatches (Adam in the place of plain gradient "
+        "steps). Automatic: the estimators' steps and diagonal units, all from trained "
         "weights. SG-HMC has five gradients per iteration and a fifth of the "
         "iterations.",
     )
     model = network(X, y)
     n_train = 2000 if quick else 10_000
     random = np.random.default_rng(0).standard_normal(n_parameters(model))
-    mode = adam(model, 0.1 * random, n_train, batch_size=BATCH, random_state=0)
+    mode = adam(model, 0.1 * random, n_train, batch_size=n // 100, random_state=0)
     curves = {}
     for name in NAMES:
         for kind in ("by hand", "automatic"):

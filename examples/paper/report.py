@@ -12,14 +12,14 @@ HOLDS, FAILS, UNKNOWN = "holds", "does not hold here", "cannot be compared"
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8886; --soft: #8881; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto;
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 74rem; margin: 2rem auto;
   padding: 0 1rem; }
 h1, h2, h3 { line-height: 1.2; } h2 { margin-top: 3rem; }
 .scroll { overflow-x: auto; } figure { margin: 1.5rem 0; }
-table { border-collapse: collapse; font-size: 14px; }
-caption, figcaption { text-align: left; font-size: 14px; opacity: .85;
+table { border-collapse: collapse; font-size: 13px; }
+figcaption { font-size: 14px; opacity: .85;
   padding: .3rem 0; }
-th, td { padding: .25rem .6rem; border-bottom: 1px solid var(--line);
+th, td { padding: .25rem .45rem; border-bottom: 1px solid var(--line);
   text-align: right; vertical-align: top; }
 th { border-bottom: 2px solid var(--line); white-space: nowrap; }
 table.words td, table.words th { text-align: left; }
@@ -96,6 +96,11 @@ class Report:
         print(f"{where}: {text} -> {verdict} ({reason})", flush=True)
         self.claims.append(Claim(where, text, verdict, reason))
 
+    def _count(self):
+        verdicts = [claim.verdict for claim in self.claims]
+        counts = [f"{verdicts.count(v)}: {v}" for v in (HOLDS, FAILS, UNKNOWN)]
+        return f"{len(verdicts)} claims. {'; '.join(counts)}."
+
     def write(self, path, introduction):
         """Write the page."""
         classes = {HOLDS: "holds", FAILS: "fails", UNKNOWN: "unknown"}
@@ -118,6 +123,7 @@ class Report:
             *(f"<p>{_text(paragraph)}</p>" for paragraph in introduction),
             f"<nav>{links}</nav>",
             "<h2>Claims of the paper</h2>",
+            f"<p>{self._count()}</p>",
             f'<div class="scroll"><table class="words">{head}{rows}</table></div>',
             *self.parts,
             "</body></html>",
@@ -136,8 +142,8 @@ def _table(columns, rows, caption, shaded):
 
     body = "".join(line("td", row) for row in rows)
     return (
-        f'<div class="scroll"><table><caption>{_text(caption)}</caption>'
-        f"{line('th', columns)}{body}</table></div>"
+        f'<figure><figcaption>{_text(caption)}</figcaption><div class="scroll">'
+        f"<table>{line('th', columns)}{body}</table></div></figure>"
     )
 
 
