@@ -13,7 +13,9 @@ from skbayes_sg.inference.checks import check_mixing, check_moments
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
 from skbayes_sg.inference.exploration.region import MAX_DENSE
 from skbayes_sg.inference.fitting import computed_once
-from skbayes_sg.inference.mixing import MIN_DRAWS
+from skbayes_sg.inference.mixing import MIN_DRAWS, r_hat
+from skbayes_sg.inference.monitoring import MAX_RHAT as MAX_RHAT_OF_MANY
+from skbayes_sg.inference.monitoring import monitored
 from skbayes_sg.inference.scores import posterior_scores
 from skbayes_sg.kernels.capabilities.curvature import add_hessian
 from skbayes_sg.kernels.generic import implements
@@ -183,7 +185,7 @@ class DiagnosticsMixin(ArvizMixin):
         axes = {"chain_axis": 0, "draw_axis": 1}
         with np.errstate(invalid="ignore", divide="ignore"):
             ess = array_stats.ess(draws, **axes) / spread
-            rhat = array_stats.rhat(draws, **axes)
+            rhat = _r_hat(draws)
             mcse = array_stats.mcse(draws, **axes) * np.sqrt(spread)
         tail = 50 * (1 - prob)
         return pd.DataFrame(
@@ -299,7 +301,9 @@ class DiagnosticsMixin(ArvizMixin):
         table : pandas.DataFrame
             One row per check: the ``value`` for the ``worst`` parameter, the standard
             ``error`` of that value, the ``limit`` beyond which it fails, and the
-            ``verdict``. "R-hat" and "effective draws" are as in `summary`. "means" are
+            ``verdict``. "R-hat" and "effective draws" are as in `summary`; where
+            parameters of different chains mean different things, as weights of networks
+            do, they are those of predictions, with a limit of 1.2. "means" are
             errors of posterior means in posterior standard deviations. "sds" are ratios
             of the standard deviations of the draws to those of the posterior, exact if
             the posterior is normal; the limit applies to their distance from 1. The
@@ -344,8 +348,7 @@ class DiagnosticsMixin(ArvizMixin):
         d = scores.shape[-1]
         some = np.linspace(0, d - 1, min(d, MAX_DENSE)).round().astype(int)
         covariance = self._whitening_covariance("auto")
-        every = self._thetas(self._draws)[..., some]
-        checks = check_mixing(every, np.asarray(self.draw_weights_))
+        checks = self._mixing_checks(some)
         checks += check_moments(
             self._thetas(draws)[..., some],
             scores[..., some],
@@ -365,6 +368,16 @@ class DiagnosticsMixin(ArvizMixin):
         ]
         index = pd.Index([check.name for check in checks], name="check")
         return pd.DataFrame(rows, index=index)
+
+    def _mixing_checks(self, some):
+        """Check parameters, by their indices, or what chains must agree on instead."""
+        model, weights = self._model, np.asarray(self.draw_weights_)
+        if has_one_mode(model) or not implements(monitored, model):
+            return check_mixing(self._thetas(self._draws)[..., some], weights)
+        values = monitored(model, self._draws)
+        moving = np.ptp(values, axis=(0, 1)) > 0
+        checks = check_mixing(values[..., moving], weights, MAX_RHAT_OF_MANY)
+        return [check._replace(worst=None) for check in checks]
 
     def _thetas(self, draws):
         """Return theta of recorded draws, (n_chains, n_draws, n_parameters) float64."""
@@ -403,6 +416,15 @@ class DiagnosticsMixin(ArvizMixin):
             n_jobs=n_jobs,
         )
         return draws, weights / weights.sum(), scores.reshape(*draws.shape[:2], -1)
+
+
+def _r_hat(draws):
+    """Return R-hat of each parameter; that of one chain compares its halves."""
+    if len(draws) == 1 and draws.shape[1] >= MIN_DRAWS:
+        return r_hat(draws)
+    from arviz_stats.base import array_stats
+
+    return array_stats.rhat(draws, chain_axis=0, draw_axis=1)
 
 
 def check_probability(prob, name="prob"):

@@ -251,17 +251,17 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
     def _warn_of_mixing(self, fit):
         """Warn if automatic settings have led to draws that should not be used.
 
-        Users who set the step size or the thinning themselves are not warned, because
-        both determine the autocorrelation of the draws.
+        Users who set the step size or the thinning themselves are not warned of
+        autocorrelation, which both determine.
         """
         if inside_search() or fit.interrupt is not None or self.keep != "draws":
             return
-        if self.step_size != "auto" or self.thin != "auto":
-            return
-        mixing = look_at(fit.found.model, fit.draws)
-        if mixing.failed:
-            warn_of_mixing(mixing, self.n_chains)
-        elif fit.sd_error != 0.0:
+        if self.step_size == "auto" and self.thin == "auto":
+            mixing = look_at(fit.found.model, fit.draws)
+            if mixing.failed:
+                warn_of_mixing(mixing, self.n_chains)
+                return
+        if fit.sd_error != 0.0:
             warn_of_sds(fit.sd_error)
 
     def _set_draws(self, draws, step_sizes):

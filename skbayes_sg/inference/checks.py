@@ -44,7 +44,7 @@ class Check(NamedTuple):
         return self.verdict not in ("ok", "unclear")
 
 
-def check_mixing(draws, weights=None):
+def check_mixing(draws, weights=None, limit=MAX_RHAT):
     """Return checks of R-hat and of the effective sample size.
 
     Parameters
@@ -52,6 +52,8 @@ def check_mixing(draws, weights=None):
     draws : ndarray of shape (n_chains, n_draws, dim)
     weights : ndarray of shape (n_draws,), default=None
         Weights of the draws of each chain in averages. They sum to one.
+    limit : float
+        Limit of R-hat.
     """
     disagreement, ess = r_hat(draws), effective_sample_size(draws)
     if weights is not None:  # unequal weights reduce the ESS (Kish, 1965)
@@ -59,10 +61,10 @@ def check_mixing(draws, weights=None):
     worst = int(np.argmax(np.where(np.isnan(disagreement), np.inf, disagreement)))
     fewest = int(np.argmin(np.where(np.isnan(ess), -np.inf, ess)))
     highest, smallest = float(disagreement[worst]), float(ess[fewest])
-    agree = "ok" if highest <= MAX_RHAT else "chains disagree"
+    agree = "ok" if highest <= limit else "chains disagree"
     enough = "ok" if smallest >= MIN_ESS else "too few"
     return [
-        Check("R-hat", highest, np.nan, MAX_RHAT, worst, agree),
+        Check("R-hat", highest, np.nan, limit, worst, agree),
         Check("effective draws", smallest, np.nan, MIN_ESS, fewest, enough),
     ]
 

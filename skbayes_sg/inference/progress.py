@@ -129,8 +129,10 @@ class Progress:
         self.bar.has_announced = True
         seconds = (self.total - self._done) / max(self._speeds)
         if seconds > LONG:
+            minutes = round(seconds / 60)
+            length = "a minute" if minutes == 1 else f"{minutes} minutes"
             notice(
-                f"this run will take about {seconds / 60:.0f} minutes more; n_jobs=-1 "
-                "runs chains at the same time, a smaller n_draws ends sooner, and "
-                "verbose=1 shows the progress"
+                f"this run will take about {length} more; n_jobs=-1 runs chains at the "
+                "same time, a smaller n_draws ends sooner, and verbose=1 shows the "
+                "progress"
             )

@@ -23,6 +23,7 @@ from skbayes_sg import (
 from skbayes_sg.base._diagnostics import last_step, smallest_ess
 from skbayes_sg.datasets import make_logistic
 from skbayes_sg.inference.checks import check_moments
+from skbayes_sg.inference.mixing import r_hat
 from skbayes_sg.inference.scores import posterior_scores
 from skbayes_sg.kernels.gradients import ControlVariate
 from skbayes_sg.kernels.models import GaussianMean
@@ -229,6 +230,14 @@ def test_scores_do_not_depend_on_the_threads(model):
     one = posterior_scores(model._model, thetas, gradient)
     two = posterior_scores(model._model, thetas, gradient, n_jobs=2)
     np.testing.assert_array_equal(one, two)
+
+
+def test_rhat_of_one_chain_compares_its_halves(model):
+    one = changed(model, samples_=model.samples_[:1])
+    np.testing.assert_allclose(one.summary()["rhat"], r_hat(one.samples_), atol=1e-3)
+    drift = one.samples_ + 0.01 * np.arange(500)[:, None]
+    with pytest.warns(ConvergenceWarning, match=r"R-hat is \d\.\d+ for"):
+        changed(model, samples_=drift).summary()
 
 
 # check

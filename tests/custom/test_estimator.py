@@ -1,4 +1,6 @@
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from tests.custom.models import (
     exact_linear_moments,
     exact_moments,
 )
+from tests.inference import killing
 
 SHORT = dict(n_draws=50, n_chains=2, random_state=0)
 
@@ -120,6 +123,12 @@ def test_checkpoint_gives_the_same_draws(tmp_path, stop_after):
     stop_after(3, lambda: clone(est).fit(**ROWS))
     resumed = est.fit(**ROWS)
     assert np.array_equal(plain.samples_["sigma"], resumed.samples_["sigma"])
+
+
+@pytest.mark.long
+def test_killed_runs_end_with_the_same_draws(tmp_path):
+    command = [sys.executable, "-m", "tests.inference.killing", killing.OWN, "20"]
+    subprocess.run([*command, str(tmp_path)], check=True)
 
 
 def test_sample_weight_and_temperature_agree():

@@ -21,8 +21,10 @@ from skbayes_sg import (
     SGLDLogisticRegression,
     SGMCMCGaussianHMM,
     SGMCMCLatentDirichletAllocation,
+    SGMCMCLinearGaussianSSM,
     SGMCMCLinearRegression,
     SGMCMCMixedMembershipBlockmodel,
+    SGMCMCModel,
     SGMCMCNegativeBinomialRegressor,
     SGMCMCPoissonRegressor,
     SGMCMCRegressorMLP,
@@ -59,6 +61,14 @@ def sequence():
     rng = np.random.default_rng(0)
     states = np.repeat(rng.integers(2, size=60), 10)
     return (3.0 * states[:, None] + rng.standard_normal((600, 1)),)
+
+
+def walk():
+    rng = np.random.default_rng(0)
+    x = np.zeros(1000)
+    for t in range(1, len(x)):
+        x[t] = 0.8 * x[t - 1] + rng.standard_normal()
+    return (x[:, None] + 0.5 * rng.standard_normal((1000, 1)),)
 
 
 def ratings():
@@ -107,7 +117,7 @@ FITS = {
         SGMCMCMixedMembershipBlockmodel,
         graph,
         dict(n_components=3, n_draws=50, burn_in=100),
-        200,
+        5_000,
     ),
     "hidden Markov": (
         SGMCMCGaussianHMM,
@@ -115,15 +125,35 @@ FITS = {
         dict(n_components=2, n_draws=50, burn_in=100),
         5_000,
     ),
+    "state space": (
+        SGMCMCLinearGaussianSSM,
+        walk,
+        dict(n_draws=50, burn_in=100),
+        5_000,
+    ),
 }
+OWN = "own model"  # needs PyTensor, so that it is listed by the tests of such models
 
 
 def fit(kind, folder, seconds):
     """Return the draws of a fit of so many seconds, roughly."""
-    make, data, settings, rate = FITS[kind]
+    make, data, settings, rate = FITS[kind] if kind != OWN else own_model()
     thin = max(1, int(rate * seconds / (2 * settings["n_draws"])))
     model = make(**settings, **CHAINS, thin=thin, checkpoint=folder)
-    return model.fit(*data()).samples_
+    draws = model.fit(*data()).samples_
+    if kind == OWN:
+        return np.concatenate([part.ravel() for part in draws.values()])
+    return draws
+
+
+def own_model():
+    """Return what `FITS` has of the other kinds."""
+    from tests.custom.models import LINEAR, ROWS
+
+    def make(**settings):
+        return SGMCMCModel(LINEAR, gradient="minibatch", **settings)
+
+    return make, lambda: (ROWS["X"], ROWS["y"]), dict(n_draws=50, burn_in=100), 5_000
 
 
 def announce_chunks(write):

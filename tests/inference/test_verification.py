@@ -71,3 +71,5 @@ def test_wrong_draws_are_drawn_again_and_reported(monkeypatch):
         model.fit(X, y)
     shrunk = fitting.SHRINK**fitting.MAX_REPAIRS
     assert model.step_size_ == pytest.approx(shrunk * step)
+    with pytest.warns(ConvergenceWarning, match="30% too wide"):
+        model.set_params(thin=2).fit(X, y)

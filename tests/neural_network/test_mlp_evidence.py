@@ -233,6 +233,9 @@ def test_chains_that_disagree_are_reported(wave, monkeypatch):
     assert model.r_hat_ > 1.1
     with pytest.warns(ConvergenceWarning, match="disagree on predictions"):
         table = model.summary()
+    check = model.check()
+    assert check.loc["R-hat", "limit"] == 1.2  # of predictions
+    assert set(check["worst"][["R-hat", "effective draws"]]) == {""}
     assert list(table.index[:2]) == ["prediction[0]", "prediction[1]"]
     assert list(table.index[10:]) == [
         "log_noise_precision[0]",

@@ -6,6 +6,7 @@ import skbayes_sg.inference.exploration.hmm  # noqa: F401  registers
 import skbayes_sg.inference.exploration.lda  # noqa: F401  registers
 import skbayes_sg.inference.exploration.matrix_factorization  # noqa: F401  registers
 import skbayes_sg.inference.exploration.mlp  # noqa: F401  registers
+import skbayes_sg.inference.exploration.rating_agreement  # noqa: F401  registers
 import skbayes_sg.inference.exploration.sequences  # noqa: F401  registers
 import skbayes_sg.inference.exploration.stochastic_volatility  # noqa: F401
 import skbayes_sg.inference.exploration.wide  # noqa: F401  registers

@@ -15,6 +15,7 @@ from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.exploration.mlp_agreement import (
     MAX_RHAT,
     check_predictions,
+    differing_predictions,
     predictive_r_hat,
 )
 from skbayes_sg.inference.exploration.mlp_temperature import (
@@ -126,7 +127,7 @@ def _(model):
 @monitored.register(MLP)
 def _(model, draws):
     # Weights of equivalent networks differ from chain to chain and mean nothing.
-    return np.empty((*draws.shape[:2], 0))
+    return differing_predictions(model, draws)
 
 
 @look_at.register(MLP)

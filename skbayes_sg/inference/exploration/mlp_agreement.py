@@ -63,11 +63,18 @@ def predictions(likelihood, z, y):
 
 @predictions.register(Categorical)
 def _(likelihood, z, y):
-    p = np.exp(log_softmax(z, axis=-1))
-    p = p[:, np.arange(len(y)), y.astype(int)]
-    steady = p.std(axis=0) < MIN_DIFFERENCE
-    p[:, steady] = p[:, steady].mean(axis=0)
-    return p
+    return np.exp(log_softmax(z, axis=-1))[:, np.arange(len(y)), y.astype(int)]
+
+
+@python_op
+def least_difference(likelihood):
+    """Return the standard deviation below which a prediction counts as constant."""
+    return 0.0
+
+
+@least_difference.register(Categorical)
+def _(likelihood):
+    return MIN_DIFFERENCE
 
 
 @python_op
@@ -109,7 +116,14 @@ def predictive_r_hat(model, draws):
     n_chains, n_draws = draws.shape[:2]
     if n_chains < 2 or n_draws < MIN_DRAWS:
         return np.nan
-    return _quantile_of_r_hat(predictions_of(model, draws))
+    return _quantile_of_r_hat(differing_predictions(model, draws))
+
+
+def differing_predictions(model, draws):
+    """Return `predictions_of` draws that differ by more than a negligible amount."""
+    values = predictions_of(model, draws)
+    spread = values.std(axis=(0, 1)) >= least_difference(model.likelihood)
+    return values * spread
 
 
 def predictions_of(model, draws):

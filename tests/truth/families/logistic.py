@@ -14,7 +14,7 @@ from skbayes_sg.utils._design import far_centers
 from tests.truth.densities import GLM
 from tests.truth.references import exact
 
-FEW_ROWS = 300  # up to which Riemannian samplers take seconds
+FEW_ROWS, FEW_COLUMNS = 300, 10  # up to which Riemannian samplers take seconds
 
 
 class LogisticFamily:
@@ -41,7 +41,8 @@ class LogisticFamily:
             return names
         if not plain or len(set(problem.y)) > 2:
             return {name: names[name] for name in self.classes}
-        few = len(problem.y) < FEW_ROWS
+        n, p = problem.X.shape
+        few = n < FEW_ROWS and p <= FEW_COLUMNS
         return {n: w for n, w in names.items() if few or not n.startswith("sgr")}
 
     def fit(self, problem, sampler, gradient, seed):
