@@ -4,18 +4,16 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.base._arviz import ArvizMixin
-from skbayes_sg.inference.checks import check_mixing, check_moments
+from skbayes_sg.base._checking import CheckMixin
+from skbayes_sg.base._warnings import warn_of_convergence
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
 from skbayes_sg.inference.exploration.region import MAX_DENSE
 from skbayes_sg.inference.fitting import computed_once
 from skbayes_sg.inference.mixing import MIN_DRAWS, r_hat
-from skbayes_sg.inference.monitoring import MAX_RHAT as MAX_RHAT_OF_MANY
-from skbayes_sg.inference.monitoring import monitored
 from skbayes_sg.inference.scores import posterior_scores
 from skbayes_sg.kernels.capabilities.curvature import add_hessian
 from skbayes_sg.kernels.generic import implements
@@ -30,24 +28,19 @@ from skbayes_sg.kernels.protocol.model import (
 from skbayes_sg.metrics import kernel_stein_discrepancy
 from skbayes_sg.utils._extras import extra
 from skbayes_sg.utils._validation import (
-    check_auto,
     check_integer,
     check_number,
     shown,
 )
-from skbayes_sg.utils._warnings import warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-MAX_RHAT = 1.05
-MIN_ESS = 100.0
 MAX_ESS_PARAMETERS = 100  # parameters whose ESS a search computes, evenly spread
-CHECK_ROWS = 1000  # batch size of control variates in check()
 
 
-class DiagnosticsMixin(ArvizMixin):
+class DiagnosticsMixin(CheckMixin, ArvizMixin):
     """Diagnostics of an estimator with draws in `samples_`."""
 
     def ksd(
@@ -268,155 +261,6 @@ class DiagnosticsMixin(ArvizMixin):
 
         return computed_once("covariance", covariance)
 
-    def check(
-        self,
-        *,
-        max_draws: int | None = 4000,
-        batch_size: int | str | None = "auto",
-        n_jobs: int | None = None,
-    ) -> "pd.DataFrame":
-        """Table of checks of the draws, each with a verdict.
-
-        The checks tell whether the chains agree, whether the effective sample size is
-        large enough, and whether means and standard deviations are those of the
-        posterior. The latter use Stein identities: products of draws and of gradients
-        of the log posterior have known averages. With 4 chains of 1,000 draws, a
-        standard deviation that is 10 % wrong is detected. The checks need the training
-        data, which the estimator refers to until it is pickled.
-
-        Parameters
-        ----------
-        max_draws : int, default=4000
-            Largest number of draws at which gradients are computed, evenly spread.
-        batch_size : int, None or "auto", default="auto"
-            Rows from which to estimate the gradient at each draw, by control variates
-            where the posterior has one mode. None takes all rows. "auto" takes 1,000
-            rows where there are more than 10,000 and the posterior has one mode, and
-            all rows elsewhere.
-        n_jobs : int, default=None
-            Threads. The result does not depend on it.
-
-        Returns
-        -------
-        table : pandas.DataFrame
-            One row per check: the ``value`` for the ``worst`` parameter, the standard
-            ``error`` of that value, the ``limit`` beyond which it fails, and the
-            ``verdict``. "R-hat" and "effective draws" are as in `summary`; where
-            parameters of different chains mean different things, as weights of networks
-            do, they are those of predictions, with a limit of 1.2. "means" are
-            errors of posterior means in posterior standard deviations. "sds" are ratios
-            of the standard deviations of the draws to those of the posterior, exact if
-            the posterior is normal; the limit applies to their distance from 1. The
-            next rows check the standard deviations in all directions together, and in
-            the direction in which the posterior is narrowest relative to its
-            parameters, if that direction is known.
-
-            A verdict is "ok"; "unclear" if an error of twice the limit could go
-            unnoticed, so that more draws are needed; or the fault: "chains disagree",
-            "too few", "shifted", "too wide", "too narrow". A fault must also be
-            significant, given the autocorrelation of the chains and the number of
-            parameters. In up to 4 % of good runs a check of moments fails by chance.
-
-        See Also
-        --------
-        summary : Posterior summaries.
-        ksd : Detects errors other than those of means and standard deviations.
-
-        Notes
-        -----
-        If there are more than 1,024 parameters, 1,024 evenly spread ones are checked.
-
-        Examples
-        --------
-        >>> from skbayes_sg import SGLDLogisticRegression
-        >>> from skbayes_sg.datasets import make_logistic
-        >>> X, y = make_logistic(1000, 3, random_state=0)
-        >>> model = SGLDLogisticRegression(random_state=0).fit(X, y)
-        >>> model.check()["verdict"].unique().tolist()
-        ['ok']
-        >>> wide = SGLDLogisticRegression(
-        ...     sampler="sgld", step_size=1.0, random_state=0
-        ... ).fit(X, y)
-        >>> wide.check().loc["sds", "verdict"]
-        'too wide'
-        """
-        check_is_fitted(self)
-        with extra("arviz", "check()"):
-            import pandas as pd
-        check_integer("max_draws", max_draws, at_least=MIN_DRAWS)
-        draws, weights, scores = self._scored_chains(max_draws, batch_size, n_jobs)
-        d = scores.shape[-1]
-        some = np.linspace(0, d - 1, min(d, MAX_DENSE)).round().astype(int)
-        covariance = self._whitening_covariance("auto")
-        checks = self._mixing_checks(some)
-        checks += check_moments(
-            self._thetas(draws)[..., some],
-            scores[..., some],
-            weights=weights,
-            covariance=None if covariance is False else covariance,
-        )
-        names = self._theta_names()
-        rows = [
-            {
-                "value": check.value,
-                "error": check.error,
-                "limit": check.limit,
-                "worst": "" if check.worst is None else names[some[check.worst]],
-                "verdict": check.verdict,
-            }
-            for check in checks
-        ]
-        index = pd.Index([check.name for check in checks], name="check")
-        return pd.DataFrame(rows, index=index)
-
-    def _mixing_checks(self, some):
-        """Check parameters, by their indices, or what chains must agree on instead."""
-        model, weights = self._model, np.asarray(self.draw_weights_)
-        if has_one_mode(model) or not implements(monitored, model):
-            return check_mixing(self._thetas(self._draws)[..., some], weights)
-        values = monitored(model, self._draws)
-        moving = np.ptp(values, axis=(0, 1)) > 0
-        checks = check_mixing(values[..., moving], weights, MAX_RHAT_OF_MANY)
-        return [check._replace(worst=None) for check in checks]
-
-    def _thetas(self, draws):
-        """Return theta of recorded draws, (n_chains, n_draws, n_parameters) float64."""
-        flat = draws.reshape(-1, draws.shape[-1])
-        thetas = np.array([theta_of(self._model, draw) for draw in flat], np.float64)
-        return thetas.reshape(*draws.shape[:2], -1)
-
-    def _scored_chains(self, max_draws, batch_size, n_jobs):
-        """Return evenly spread draws of each chain, their weights and their scores."""
-        model = getattr(self, "_model", None)
-        if model is None:
-            raise ValueError(
-                "check() needs the training data, which a pickled or copied estimator "
-                "does not contain; call it before pickling, or fit again"
-            )
-        if batch_size is not None:
-            check_auto("batch_size", batch_size, check_integer, at_least=1)
-        if batch_size == "auto":
-            large = n_rows(model) > 10 * CHECK_ROWS and has_one_mode(model)
-            batch_size = CHECK_ROWS if large else None
-        elif batch_size is not None:
-            batch_size = min(batch_size, n_rows(model))
-        n_chains, n_draws, width = self._draws.shape
-        step = -(-n_chains * n_draws // max_draws)
-        draws = self._draws[:, ::step]
-        if draws.shape[1] < MIN_DRAWS:
-            raise ValueError(
-                f"check() needs {MIN_DRAWS} draws of each chain and has "
-                f"{draws.shape[1]}; increase n_draws, or max_draws={max_draws}"
-            )
-        weights = np.asarray(self.draw_weights_)[::step]
-        scores = posterior_scores(
-            model,
-            draws.reshape(-1, width),
-            self._score_gradient(batch_size),
-            n_jobs=n_jobs,
-        )
-        return draws, weights / weights.sum(), scores.reshape(*draws.shape[:2], -1)
-
 
 def _r_hat(draws):
     """Return R-hat of each parameter; that of one chain compares its halves."""
@@ -432,66 +276,6 @@ def check_probability(prob, name="prob"):
     check_number(name, prob, above=0)
     if prob >= 1:
         raise ValueError(f"{name}={shown(prob)} is not allowed; it must be less than 1")
-
-
-def warn_of_convergence(names, ess, rhat):
-    """Warn if the chains disagree or the effective sample size is small."""
-    signs = []
-    worst = int(np.argmax(np.where(np.isnan(rhat), np.inf, rhat)))
-    if not rhat[worst] <= MAX_RHAT:
-        signs.append(f"R-hat is {rhat[worst]:.3g} for {names[worst]}")
-    fewest = int(np.argmin(np.where(np.isnan(ess), -np.inf, ess)))
-    if not ess[fewest] >= MIN_ESS:
-        signs.append(f"there are {ess[fewest]:.0f} effective draws of {names[fewest]}")
-    if signs:
-        warn_user(
-            f"The chains have not converged: {', and '.join(signs)}. Increase n_draws "
-            "or thin. R-hat and the effective sample size cannot detect the bias of a "
-            "step size that is too large; use ksd(), or compare with half the step "
-            "size.",
-            ConvergenceWarning,
-        )
-
-
-def warn_of_mixing(mixing, n_chains):
-    """Warn that `fit` has ended with draws that should not be used."""
-    signs = []
-    if mixing.r_hat is not None:
-        what = f"R-hat of {mixing.quantity}" if mixing.quantity else "R-hat"
-        signs.append(f"the {n_chains} chains disagree ({what} {mixing.r_hat:.2f})")
-    if mixing.ess is not None:
-        signs.append(f"there are {mixing.ess:.0f} effective draws of some parameter")
-    warn_user(
-        f"The draws should not be used: {' and '.join(signs)}. Increase burn_in and "
-        "thin, or n_draws; summary() shows which parameters are affected.",
-        ConvergenceWarning,
-    )
-
-
-def warn_of_sds(error):
-    """Warn that `fit` has ended with draws that are too wide or too narrow."""
-    side = "wide" if error > 0 else "narrow"
-    warn_user(
-        f"The draws should not be used: those of some parameter are {abs(error):.0%} "
-        f"too {side}, also with smaller steps. Scale columns with outliers, use a "
-        'narrower prior, or sampler="hmc" where the class has it; check() tells more.',
-        ConvergenceWarning,
-    )
-
-
-def warn_of_step(step_size, limit):
-    """Warn of a step size above the limit of stability.
-
-    If the gradient is bounded, as in logistic regression, such chains need not diverge,
-    and no other diagnostic of `fit` would detect the problem.
-    """
-    warn_user(
-        f"step_size={step_size:.3g} is above the largest stable step size, "
-        f"{limit:.3g} for the curvature at the mode. Even chains that do not diverge "
-        "then miss the posterior: their draws can be many times too wide. Use "
-        f'step_size={limit / 4:.2g} or less, or step_size="auto".',
-        ConvergenceWarning,
-    )
 
 
 def smallest_ess(draws):

@@ -7,14 +7,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_random_state
 
 from skbayes_sg.base._callbacks import CallbackSupportMixin, FitTasks
-from skbayes_sg.base._diagnostics import (
-    DiagnosticsMixin,
-    warn_of_mixing,
-    warn_of_sds,
-    warn_of_step,
-)
+from skbayes_sg.base._diagnostics import DiagnosticsMixin
 from skbayes_sg.base._docstrings import inherit_docstring
 from skbayes_sg.base._saving import VersionedMixin
+from skbayes_sg.base._warnings import warn_of_mixing, warn_of_sds, warn_of_step
 from skbayes_sg.inference.exploration import Settings, for_diagnostics
 from skbayes_sg.inference.fitting import Job, fit_chains, inside_search
 from skbayes_sg.inference.moments import Moments

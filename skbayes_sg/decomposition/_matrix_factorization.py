@@ -10,8 +10,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skbayes_sg.base._callbacks import with_callbacks
-from skbayes_sg.base._diagnostics import warn_of_convergence
 from skbayes_sg.base._sampling import BaseSGMCMC
+from skbayes_sg.base._warnings import warn_of_convergence
 from skbayes_sg.decomposition._rating_checks import (
     check_ratings,
     check_recommender,
