@@ -124,14 +124,22 @@ def _(model):
     return for_kernels(model._replace(precision=np.zeros_like(model.precision)))
 
 
+def has_hidden_units(model):
+    """Whether weights of equivalent networks differ from chain to chain."""
+    return len(model.sizes) > 2
+
+
 @monitored.register(MLP)
 def _(model, draws):
-    # Weights of equivalent networks differ from chain to chain and mean nothing.
+    if not has_hidden_units(model):
+        return monitored.dispatch(object)(model, draws)
     return differing_predictions(model, draws)
 
 
 @look_at.register(MLP)
 def _(model, draws):
+    if not has_hidden_units(model):
+        return look_at.dispatch(object)(model, draws)
     value = predictive_r_hat(model, draws)
     return Mixing(value if value > MAX_RHAT else None, None, "predictions")
 

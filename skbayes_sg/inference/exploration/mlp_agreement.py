@@ -120,10 +120,13 @@ def predictive_r_hat(model, draws):
 
 
 def differing_predictions(model, draws):
-    """Return `predictions_of` draws that differ by more than a negligible amount."""
-    values = predictions_of(model, draws)
-    spread = values.std(axis=(0, 1)) >= least_difference(model.likelihood)
-    return values * spread
+    """Return `predictions_of` draws, constant where their differences do not count."""
+    return without_small_differences(model.likelihood, predictions_of(model, draws))
+
+
+def without_small_differences(likelihood, values):
+    """Return (C, n, q) predictions, with zeros for those that are nearly constant."""
+    return values * (values.std(axis=(0, 1)) >= least_difference(likelihood))
 
 
 def predictions_of(model, draws):

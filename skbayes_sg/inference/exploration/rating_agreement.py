@@ -59,5 +59,5 @@ def _(model, found, draws):
         raise DivergenceError(
             f"the mean of a rating was {away[j] / spread[j]:.3g} posterior standard "
             f"deviations away for a while, with step_size={h:.3g}. The step is too "
-            f'large; try step_size={h / 4:.2g}, or step_size="auto"'
+            f'large; try step_size={h / 4:.2g}, or step_size="auto".'
         )
