@@ -556,9 +556,9 @@ def test_ksd_sees_that_the_temperature_is_wrong(model, ratings):
 
 
 def test_warm_start_goes_on_bit_by_bit(ratings):
-    X, y = ratings
-    whole = quick(n_draws=30).fit(X, y).samples_
-    model = quick(n_draws=10, warm_start=True).fit(X, y)
+    X, y = ratings  # automatic lengths depend on the number of draws
+    whole = quick(n_draws=30, thin=10).fit(X, y).samples_
+    model = quick(n_draws=10, thin=10, warm_start=True).fit(X, y)
     first = model.samples_
     model.set_params(n_draws=20).fit(X, y)
     np.testing.assert_array_equal(np.hstack([first, model.samples_]), whole)

@@ -16,7 +16,7 @@ from skbayes_sg.kernels.protocol.model import n_rows
 ENOUGH = 0.25  # of the draws of all chains are effective, or
 MANY = 100  # effective ones
 LONGER = 4  # times the thinning, if there are fewer
-MAX_WORK = 2e9  # numbers that all iterations read: about a second
+MAX_WORK = 1e8  # numbers that all iterations read: about a second
 IQR_OF_NORMAL = 1.349  # in standard deviations
 
 
