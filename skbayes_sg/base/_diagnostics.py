@@ -124,9 +124,9 @@ class DiagnosticsMixin(CheckMixin, ArvizMixin):
     ) -> "pd.DataFrame":
         """Table of posterior summaries and convergence diagnostics.
 
-        Warns if the chains disagree or the effective sample size is small. R-hat and
-        the effective sample size cannot detect the bias of a step size that is too
-        large; `ksd` and `check` can.
+        Warns if the chains disagree or the effective sample size is small. R-hat of one
+        chain compares its halves. Neither detects the bias of a step size that is too
+        large; `ksd` and `check` do.
 
         Parameters
         ----------
