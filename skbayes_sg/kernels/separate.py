@@ -10,7 +10,7 @@ import numpy as np
 from numba import typeof, types
 from numba.core import cgutils
 from numba.core.registry import cpu_target
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic, lower_builtin, overload, type_callable
 
 from skbayes_sg.kernels.generic import entry_point
 
@@ -108,17 +108,16 @@ def without_refcounts(parts):
     return parts
 
 
-@overload(without_refcounts, inline="always")
-def _(parts):
-    return lambda parts: _drop_refcounts(parts)
+# No overload with inline="always": after inlining, Numba removes assignments such as
+# ``work.g[j] = 1.0`` to arrays that it cannot trace back to an argument.
+@type_callable(without_refcounts)
+def _(context):
+    return lambda parts: parts if isinstance(parts, types.BaseTuple) else None
 
 
-@intrinsic
-def _drop_refcounts(typing_context, parts):
-    def codegen(context, builder, signature, args):
-        return _drop_owner(context, builder, signature.args[0], args[0])
-
-    return parts(parts), codegen
+@lower_builtin(without_refcounts, types.BaseTuple)
+def _(context, builder, signature, args):
+    return _drop_owner(context, builder, signature.args[0], args[0])
 
 
 def _drop_owner(context, builder, kind, value):

@@ -99,3 +99,17 @@ def test_compiled_code_reads_what_is_stored():
         assert out.tolist() == [expected, 8.0]
     del value
     assert sys.getrefcount(x) == before
+
+
+@numba.njit(**OPTIONS)
+def fill(parts, value):
+    (parts,) = without_refcounts((parts,))
+    for j in range(parts.x.size):
+        parts.x[j] = value + j
+
+
+def test_assignments_without_reference_counts_are_made():
+    """Numba removes them from a function into which it has inlined another."""
+    x = np.zeros(3)
+    fill(Parts(x, (x,)), 2.0)
+    np.testing.assert_array_equal(x, [2.0, 3.0, 4.0])

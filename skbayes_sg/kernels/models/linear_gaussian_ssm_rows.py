@@ -268,8 +268,10 @@ def _add_start(work, scale, g_A, g_Q):
     _add_scaled(slope, 2.0 * scale, g_A)
 
 
-@small_helper
-def _set_parameters(model, work):
+@linked(kalman, small_matrices, sequences)
+def set_parameters(model, work, i):
+    """Take c, A, Q and R from ``work.x``, and compute what follows; clear all sums."""
+    model, work = without_refcounts((model, work))
     m, d = model.C.shape
     x, system, a, q = work.x, work.system, m, m + d * d
     r = q + d * d
@@ -282,52 +284,28 @@ def _set_parameters(model, work):
     clear_sums(work)
 
 
-@small_helper
-def _add_row(model, work, i):
-    work.value[0] = filter_window(model, work, i, window(model.blocks, i)[1])
-    smooth_window(model, work, i)
-
-
-@small_helper
-def _filter_row(model, work, i):
-    work.value[0] = filter_window(model, work, i, model.blocks.last[i])
-
-
-@small_helper
-def _finish_sums(model, work):
-    for j in range(work.g.size):
-        work.g[j] = 0.0
-    add_sums(model, work, 1.0, work.g)
-
-
-# Numba removes assignments to arrays without reference counts where they are made, as
-# if nobody saw them; those of a helper stay.
-@linked(kalman, small_matrices, sequences)
-def set_parameters(model, work, i):
-    """Take c, A, Q and R from ``work.x``, and compute what follows; clear all sums."""
-    model, work = without_refcounts((model, work))
-    _set_parameters(model, work)
-
-
 @linked(kalman, small_matrices, sequences)
 def add_row(model, work, i):
     """Add the moments of block i to the sums; its log-likelihood is ``work.value``."""
     model, work = without_refcounts((model, work))
-    _add_row(model, work, i)
+    work.value[0] = filter_window(model, work, i, window(model.blocks, i)[1])
+    smooth_window(model, work, i)
 
 
 @linked(kalman, small_matrices, sequences)
 def filter_row(model, work, i):
     """Write the log-likelihood of block i to ``work.value``."""
     model, work = without_refcounts((model, work))
-    _filter_row(model, work, i)
+    work.value[0] = filter_window(model, work, i, model.blocks.last[i])
 
 
 @linked(kalman, small_matrices, sequences)
 def finish_sums(model, work, i):
     """Write the gradient that follows from the sums to ``work.g``."""
     model, work = without_refcounts((model, work))
-    _finish_sums(model, work)
+    for j in range(work.g.size):
+        work.g[j] = 0.0
+    add_sums(model, work, 1.0, work.g)
 
 
 LINKED = set_parameters, add_row, filter_row, finish_sums
