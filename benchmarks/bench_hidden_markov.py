@@ -7,7 +7,8 @@ known states, the first 80,000 points to fit and the last 20,000 to score; log p
 point, share of right states by Viterbi, and CPU seconds of fits with compiled code.
 Beside it EM from the true labels, and hmmlearn with its defaults where it is installed.
 Part "pass": nanoseconds per point of values and gradients of all blocks, and of a plain
-numba loop of forward and backward recursions with the same statistics, in the same run.
+numba loop of forward and backward recursions with the same statistics, in the same run;
+and of an EM iteration of hmmlearn where it is installed.
 Part "growth": microseconds per iteration on memory-mapped series of two states, for 8
 blocks per minibatch, and the slope of its logarithm against that of the length.
 """
@@ -206,6 +207,24 @@ def passes():
         ):
             spent = best_of(call, n, *args)
             table.row(k, name, f"{spent:.0f}", f"{spent / plain:.2f}")
+        try:
+            spent = hmmlearn_iteration(X, k)
+        except ImportError:
+            continue
+        table.row(k, "hmmlearn", f"{spent:.0f}", f"{spent / plain:.2f}")
+
+
+def hmmlearn_iteration(X, k):
+    """Return CPU nanoseconds per point of an iteration of hmmlearn's EM."""
+    from hmmlearn.hmm import GaussianHMM
+
+    spent = []
+    for n in (1, 6):
+        model = GaussianHMM(k, n_iter=n, tol=-np.inf, random_state=0)
+        began = time.process_time()
+        model.fit(X)
+        spent.append(time.process_time() - began)
+    return 1e9 * (spent[1] - spent[0]) / 5 / len(X)
 
 
 def mapped_series(n, folder):

@@ -55,6 +55,7 @@ from skbayes_sg.sequence import (
     SGMCMCGaussianHMM,
     SGMCMCLinearGaussianSSM,
     SGMCMCPoissonHMM,
+    SGMCMCStochasticVolatility,
 )
 
 find_old_names()
@@ -97,6 +98,7 @@ __all__ = [
     "SGMCMCPoissonRegressor",
     "SGMCMCRegressorMLP",
     "SGMCMCRobustRegressor",
+    "SGMCMCStochasticVolatility",
     "SGNHTClassifierMLP",
     "SGNHTLogisticRegression",
     "SGNHTRegressorMLP",

@@ -193,6 +193,7 @@ def test_every_estimator_has_forty_cases():
         "SGMCMCMixedMembershipBlockmodel",
         "SGMCMCModel",
         "SGMCMCPoissonHMM",
+        "SGMCMCStochasticVolatility",
     }
 
 

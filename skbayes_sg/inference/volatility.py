@@ -1,13 +1,16 @@
-"""Stochastic volatility before and after sampling: typical draws, paths, forecasts."""
+"""Stochastic volatility before and after sampling: grids, windows, paths, forecasts."""
 
 from typing import NamedTuple
 
 import numpy as np
 import scipy.optimize
 
+from skbayes_sg.inference.sequences import exact_log_posterior, rough_factor
+from skbayes_sg.kernels.capabilities.buffers import no_messages, with_blocks
 from skbayes_sg.kernels.capabilities.maps import constrain, log_jacobian
 from skbayes_sg.kernels.data.sequences import make_blocks
-from skbayes_sg.kernels.generic import entry_point
+from skbayes_sg.kernels.generic import entry_point, for_kernels
+from skbayes_sg.kernels.models import GridVolatility
 from skbayes_sg.kernels.models.particles import (
     Scaled,
     choose_ancestor,
@@ -15,13 +18,20 @@ from skbayes_sg.kernels.models.particles import (
     run_particles,
 )
 from skbayes_sg.kernels.models.stochastic_volatility import log_volatility_prior
-from skbayes_sg.kernels.models.volatility_laplace import laplace_log_likelihood
-from skbayes_sg.kernels.protocol.model import theta_of
+from skbayes_sg.kernels.models.volatility_laplace import (
+    laplace_log_likelihood,
+    write_state_variances,
+)
+from skbayes_sg.kernels.passes import log_posterior
+from skbayes_sg.kernels.protocol.model import init_work, log_likelihood, theta_of
 
 MAX_POINTS = 20_000  # from which the first survey is made
 FIRST = (0.95, 0.2)  # phi and sigma from which the mode is searched
 N_TYPICAL = 128
 STEPS = 3000  # of a random walk
+REACH = 5.0  # standard deviations of states beyond which a grid ends
+SPACING = 1.25  # of a grid, in units of sigma
+LEAST_GRID, MAX_GRID = 24, 1024
 TOLERANCE = 0.02  # posterior standard deviations, of the bias of buffers
 PER_BUFFER = 4
 LEAST_BLOCK = 100
@@ -75,8 +85,8 @@ class Typical(NamedTuple):
     steepness: float  # largest curvature at a draw, in units of the covariance
 
 
-def typical_draws(model, rng):
-    """Return typical draws of free parameters, by a random walk from the mode."""
+def approximate_mode(model):
+    """Return the approximate log density, its mode, and F, F F' its covariance."""
     density = LaplacePosterior(model)
     start = theta_of(model, np.array([*FIRST, np.exp(model.model.prior.mean)]))
     found = scipy.optimize.minimize(
@@ -84,7 +94,13 @@ def typical_draws(model, rng):
         options={"maxiter": 600, "xatol": 1e-3, "fatol": 1e-3},
     )  # fmt: skip
     mode = found.x
-    root = np.linalg.cholesky(np.linalg.inv(_positive(curvature(density, mode))))
+    covariance = np.linalg.inv(_positive(curvature(density, mode)))
+    return density, mode, np.linalg.cholesky(covariance)
+
+
+def typical_draws(model, rng):
+    """Return typical draws of free parameters, by a random walk from the mode."""
+    density, mode, root = approximate_mode(model)
     u, value, chain = mode, density(mode), []
     for t in range(STEPS):
         if t == STEPS // 3:  # in units of the walk itself from then on
@@ -122,32 +138,72 @@ def _positive(matrix):
     return (vectors * np.maximum(np.abs(values), 1e-3)) @ vectors.T
 
 
-def forgetting(phi, sigma):
-    """Return by which factor a filter's error shrinks per point.
+def state_grid(y, lengths, thetas):
+    """Return evenly spaced states for the likelihood of y at (n, 3) `thetas`.
 
-    The information of an observation is about 1/2, that of log y^2 in a Gaussian
-    approximation; P is the stationary variance of predictions.
+    They reach `REACH` standard deviations further than the states given y, by Laplace's
+    approximation, and are at most `SPACING` times the least sigma apart.
     """
-    information, variance = 0.5, sigma**2
-    for _ in range(1000):
-        variance = phi**2 * variance / (1.0 + variance * information) + sigma**2
-    return abs(phi) / (1.0 + variance * information)
+    blocks, y = make_blocks(lengths), np.ascontiguousarray(y, np.float64)
+    x, buffers, variance = np.zeros(y.size), np.zeros((2, y.size)), np.zeros(y.size)
+    farthest = 0.0
+    for phi, sigma, tau in thetas:
+        for begin, end in zip(blocks.first, blocks.last, strict=True):
+            laplace_log_likelihood(y, begin, end, phi, sigma, tau, x, buffers)
+            write_state_variances(begin, end, phi, sigma, buffers[0], variance)
+        reached = np.abs(x) + REACH * np.sqrt(variance)
+        farthest = max(farthest, float(np.max(reached)))
+    step = SPACING * float(np.min(thetas[:, 1]))
+    size = int(np.clip(np.ceil(2.0 * farthest / step) + 1, LEAST_GRID, MAX_GRID))
+    return np.linspace(-farthest, farthest, size)
 
 
-def edge_bias(rate, n_points, block, buffer):
-    """Return the bias of windows in posterior sds, sqrt(T) / S rate^B."""
-    return float(np.sqrt(n_points) / block * rate**buffer)
+def around(model, mode, root, width=2.0):
+    """Return the parameters at the mode and `width` sds away on all axes, (7, 3)."""
+    away = width * root.T
+    thetas = np.zeros((7, 3))
+    for u, theta in zip([mode, *(mode + away), *(mode - away)], thetas, strict=True):
+        constrain(model.map, u, theta)
+    return thetas
 
 
-def automatic_blocks(rate, n_points, block_length, buffer_length):
-    """Return the lengths of blocks and buffers, and the bias to be expected."""
+def grid_log_likelihoods(y, lengths, draws, prior):
+    """Return log p(y) for each of (n, 3) draws."""
+    some = draws[:: max(1, len(draws) // 8)]
+    grid = state_grid(y, lengths, np.vstack([some, draws[np.argmin(draws[:, 1])]]))
+    blocks = make_blocks(lengths)
+    y = np.ascontiguousarray(y, np.float64)
+    model = for_kernels(GridVolatility(y, blocks, no_messages(grid.size), grid, prior))
+    values, idx = np.zeros(len(draws)), np.arange(len(blocks.first))
+    draws = np.ascontiguousarray(draws, np.float64)
+    _write_log_likelihoods(model, init_work(model), draws, idx, values)
+    return values
+
+
+@entry_point
+def _write_log_likelihoods(model, work, draws, idx, out):
+    for i in range(out.size):
+        out[i] = log_likelihood(model, work, draws[i], idx)
+
+
+def windows_alone(model, lengths, mode, block_length="auto", buffer_length="auto"):
+    """Return blocks whose windows suffice without messages, and their bias.
+
+    The bias is that of the gradient at the mode in posterior standard deviations, by
+    the model on a grid.
+    """
+    factor, exact, g = rough_factor(model, mode), np.zeros(3), np.zeros(3)
+    exact_log_posterior(model, mode, exact)
     buffer = 1 if buffer_length == "auto" else int(buffer_length)
     while True:
         block = max(LEAST_BLOCK, PER_BUFFER * buffer)
         block = block if block_length == "auto" else int(block_length)
-        bias = edge_bias(rate, n_points, block, buffer)
-        if buffer_length != "auto" or bias <= TOLERANCE or buffer > n_points:
-            return block, buffer, bias
+        blocks = make_blocks(lengths, block, buffer)
+        part = for_kernels(with_blocks(model, blocks))
+        log_posterior(part, init_work(part), mode, g)
+        bias = float(np.abs(factor.T @ (g - exact)).max())
+        if buffer_length != "auto" or bias <= TOLERANCE or buffer > np.max(lengths):
+            return blocks, block, buffer, bias
         buffer *= 2
 
 

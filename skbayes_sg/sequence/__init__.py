@@ -4,6 +4,7 @@ from skbayes_sg.sequence._autoregressive_hmm import SGMCMCAutoregressiveHMM
 from skbayes_sg.sequence._count_hmm import SGMCMCCategoricalHMM, SGMCMCPoissonHMM
 from skbayes_sg.sequence._gaussian_hmm import SGMCMCGaussianHMM
 from skbayes_sg.sequence._linear_gaussian_ssm import SGMCMCLinearGaussianSSM
+from skbayes_sg.sequence._stochastic_volatility import SGMCMCStochasticVolatility
 
 __all__ = [
     "SGMCMCAutoregressiveHMM",
@@ -11,4 +12,5 @@ __all__ = [
     "SGMCMCGaussianHMM",
     "SGMCMCLinearGaussianSSM",
     "SGMCMCPoissonHMM",
+    "SGMCMCStochasticVolatility",
 ]

@@ -6,7 +6,7 @@ from sklearn.utils.validation import validate_data
 from skbayes_sg.base._sampling import BaseSGMCMC
 from skbayes_sg.inference.fitting import computed_once
 from skbayes_sg.inference.identities import identity
-from skbayes_sg.inference.sequences import settle
+from skbayes_sg.inference.sequences import sequence_lengths, settle
 from skbayes_sg.kernels.capabilities.buffers import blocks_of, with_blocks
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.utils._validation import check_auto, check_integer, largest_of
@@ -37,8 +37,8 @@ def check_lengths(lengths, n_samples):
 def check_observations(estimator, X, *, reset, names="numbers"):
     """Return X as a C-ordered array of floats, in which NaN means missing.
 
-    Memory-mapped arrays in this order are not copied. With `reset` every column needs
-    a number.
+    Memory-mapped arrays in this order are not copied. With `reset` there have to be two
+    points, and a number in every column.
     """
     X = validate_data(
         estimator,
@@ -47,7 +47,7 @@ def check_observations(estimator, X, *, reset, names="numbers"):
         dtype=(np.float64, np.float32),
         order="C",
         ensure_all_finite="allow-nan",
-        ensure_min_samples=1,
+        ensure_min_samples=2 if reset else 1,
     )
     largest = 0.0
     known = np.zeros(X.shape[1], bool)
@@ -130,11 +130,20 @@ class BaseSequences(BaseSGMCMC):
 
     temperature = 1.0
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def _check_sampling(self):
         """Validate the parameters that all estimators share; return the sampler."""
         check_auto("block_length", self.block_length, check_integer, at_least=1)
         check_auto("buffer_length", self.buffer_length, check_integer, at_least=0)
         return super()._check_sampling()
+
+    def _block_settings(self, lengths):
+        """Return the lengths of blocks and buffers to be used, or "auto"."""
+        return self.block_length, self.buffer_length
 
     def _settle(self, model, start, seed):
         """Block the model around its mode; return it with messages, for sampling.
@@ -143,7 +152,7 @@ class BaseSequences(BaseSGMCMC):
         ones, and those from which the mode is found. The chains of a warm start
         continue with the same blocks if the data are the same.
         """
-        settings = self.block_length, self.buffer_length
+        settings = self._block_settings(sequence_lengths(model))
         last = vars(self).get("_fit") if self.warm_start else None
         if last is not None and vars(self).get("_blocked_by") == settings:
             before = with_blocks(last.model.model, blocks_of(model))

@@ -123,11 +123,6 @@ class BaseHMM(StateAnswersMixin, BaseSequences):
     def _check_data(self, X, reset):
         return check_observations(self, X, reset=reset)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
     def _build(self, X, lengths):
         """Return the posterior."""
         k = self.n_components

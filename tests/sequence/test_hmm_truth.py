@@ -2,44 +2,24 @@
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
 
 from skbayes_sg import SGMCMCGaussianHMM
-from skbayes_sg.inference.exploration.pilot import hamiltonian_chain
-from skbayes_sg.inference.sequences import exact_log_posterior, exact_mode
-from skbayes_sg.kernels.protocol.model import init_work, record
+from tests.sequence.exact import are_uniform, exact_draws
 
 N_SERIES, N_DRAWS = 200, 19
 
 
-def exact_draws(model, start, n, seed):
-    """Return constrained parameters by HMC with exact gradients of all points."""
-    mode, factor = exact_mode(model, start)
-    g, work = np.empty(mode.size), init_work(model)
-
-    def density(z):
-        value = exact_log_posterior(model, mode + factor @ z, g)
-        return value, factor.T @ g
-
-    rng = np.random.default_rng(seed)
-    z, _, step = hamiltonian_chain(density, mode.size, n // 10, rng, 0.5)
-    z, _, _ = hamiltonian_chain(density, mode.size, n, rng, step)
-    out = np.zeros((n, work.x.size))
-    for theta, x in zip(mode + z @ factor.T, out, strict=True):
-        record(model, work, theta, x)
-    return out
-
-
 @pytest.mark.long
-def test_posterior_is_that_of_exact_gradients():
+@pytest.mark.parametrize("length, n_exact", [(10_000, 6000), (100_000, 1500)])
+def test_posterior_is_that_of_exact_gradients(length, n_exact):
     rng = np.random.default_rng(0)
-    states = np.cumsum(rng.random(10_000) > 0.95) % 2
+    states = np.cumsum(rng.random(length) > 0.95) % 2
     X = rng.normal(2.0 * states, 1.0)[:, None]
     model = SGMCMCGaussianHMM(2, n_draws=2000, random_state=0).fit(X)
-    exact = exact_draws(model._model, model.mode_, 6000, 1)
+    exact = exact_draws(model._model, model.mode_, n_exact, 1)
     drawn = model.samples_.reshape(-1, exact.shape[1])
     mean, sd = exact.mean(axis=0), exact.std(axis=0)
-    # Monte Carlo errors of both, 0.02 sd and 2 % of an sd, are part of the bounds.
+    # Monte Carlo errors of both, up to 0.03 sd and 2 %, are part of the bounds.
     assert np.all(abs(drawn.mean(axis=0) - mean) < 0.1 * sd)
     np.testing.assert_allclose(drawn.std(axis=0), sd, rtol=0.05)
 
@@ -79,6 +59,4 @@ def test_ranks_of_the_truth_are_uniform():
         found = stays[:, 0], stays[:, 1], levels[:, 0], spreads[:, 1]
         for j, (value, draws) in enumerate(zip(truth, found, strict=True)):
             ranks[j, np.sum(draws < value)] += 1
-    expected = N_SERIES / (N_DRAWS + 1)
-    values = ((ranks - expected) ** 2 / expected).sum(axis=1)
-    assert values.max() < chi2.ppf(1 - 0.001 / 4, N_DRAWS)
+    assert are_uniform(ranks)

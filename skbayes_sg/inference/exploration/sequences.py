@@ -9,7 +9,7 @@ of the blocks, and differences to the gradients at the mode.
 
 import numpy as np
 
-from skbayes_sg.inference.curvature import curvature_matrix
+from skbayes_sg.inference.curvature import curvature_matrix, whitening
 from skbayes_sg.inference.exploration.gradients import (
     automatic_batch_size,
     gradient_of_data,
@@ -28,7 +28,7 @@ from skbayes_sg.kernels.capabilities.anchors import anchored
 from skbayes_sg.kernels.capabilities.buffers import selected
 from skbayes_sg.kernels.capabilities.linearization import is_linearizable
 from skbayes_sg.kernels.capabilities.maps import constrain
-from skbayes_sg.kernels.generic import for_kernels, python_op
+from skbayes_sg.kernels.generic import for_kernels, implements, python_op
 from skbayes_sg.kernels.gradients import ControlVariate, Full, LinearControlVariate
 from skbayes_sg.kernels.models.free_sequences import FreeSequences
 from skbayes_sg.kernels.passes import prior_hessian
@@ -43,6 +43,9 @@ from skbayes_sg.kernels.protocol.model import (
 from skbayes_sg.kernels.protocol.sampler import preconditioner_of, takes_estimates
 
 LEAST_BLOCKS = 8  # of an automatic minibatch
+MAX_MEASURED = 64  # parameters of posteriors whose skewness is measured
+MEASURED_ROWS = 32  # blocks
+MEASURED_DRAWS = 12
 ROWS = 2048  # blocks from which a curvature is measured where there is no table
 
 
@@ -58,9 +61,28 @@ def skewness(model, theta):
 
 @skewness.register(FreeSequences)
 def _(model, theta):
-    x = np.zeros(n_parameters(model.model))
-    constrain(model.map, np.asarray(theta, np.float64), x)
-    return skewness(model.model, x)
+    if implements(skewness, model.model):
+        x = np.zeros(n_parameters(model.model))
+        constrain(model.map, np.asarray(theta, np.float64), x)
+        return skewness(model.model, x)
+    if theta.size > MAX_MEASURED:
+        return 1.0, 1.0
+    return _measured_skewness(model, theta)
+
+
+def _measured_skewness(model, theta):
+    """Return the factors by the curvature at some draws around the mode."""
+    n = n_rows(model)
+    rows = np.linspace(0, n - 1, min(n, MEASURED_ROWS)).astype(np.int64)
+    part = for_kernels(selected(model, rows, n / rows.size))
+    factor = whitening(curvature_matrix(part, theta))
+    z = np.random.default_rng(0).standard_normal((MEASURED_DRAWS, theta.size))
+    values = [
+        np.linalg.eigvalsh(factor.T @ curvature_matrix(part, draw) @ factor)[[0, -1]]
+        for draw in theta + z @ factor.T
+    ]
+    least, most = np.median(values, axis=0)[0], np.max(values)
+    return max(1.0, float(most)), 1.0 / float(np.clip(least, 0.2, 1.0))
 
 
 @explore.register(FreeSequences)

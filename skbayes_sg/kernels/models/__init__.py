@@ -48,6 +48,7 @@ from skbayes_sg.kernels.models.stochastic_volatility import (
     StochasticVolatility,
 )
 from skbayes_sg.kernels.models.transformed import Transformed
+from skbayes_sg.kernels.models.volatility_grid import GridVolatility
 
 __all__ = [
     "Blockmodel",
@@ -61,6 +62,7 @@ __all__ = [
     "FullGaussian",
     "GLM",
     "GaussianMean",
+    "GridVolatility",
     "HMM",
     "ImplicitFactorization",
     "LDA",

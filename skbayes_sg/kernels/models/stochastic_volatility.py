@@ -162,7 +162,13 @@ def log_volatility_prior(prior, phi, sigma, tau):
 
 @add_prior_gradient.register(StochasticVolatility)
 def _(model, work, theta, out):
-    phi, sigma, tau, prior = theta[0], theta[1], theta[2], model.prior
+    add_volatility_prior_gradient(model.prior, theta, out)
+
+
+@helper
+def add_volatility_prior_gradient(prior, theta, out):
+    """Add the gradient of `log_volatility_prior` to `out`."""
+    phi, sigma, tau = theta[0], theta[1], theta[2]
     out[0] += (prior.a - 1.0) / (1.0 + phi) - (prior.b - 1.0) / (1.0 - phi)
     out[1] += 2.0 * prior.scale / sigma**3 - (2.0 * prior.shape + 1.0) / sigma
     away = (math.log(tau) - prior.mean) / (prior.sd * prior.sd)

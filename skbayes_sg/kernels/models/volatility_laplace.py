@@ -24,7 +24,8 @@ LOG_2PI = math.log(2.0 * math.pi)
 def laplace_log_likelihood(y, begin, end, phi, sigma, tau, x, buffers):
     """Return the approximation for sequence begin ... end - 1 of y.
 
-    (T,) `x` has the states to start from, and gets their mode; `buffers` is (3, T).
+    (T,) `x` has the states to start from, and gets their mode; (2, T) `buffers` get the
+    pivots of H first.
     """
     for _ in range(ITERATIONS):
         if _newton(y, begin, end, phi, sigma, tau, x, buffers) < 1e-8:
@@ -33,6 +34,16 @@ def laplace_log_likelihood(y, begin, end, phi, sigma, tau, x, buffers):
     for t in range(begin, end):
         half += math.log(buffers[0, t])
     return _log_joint(y, begin, end, phi, sigma, tau, x) - 0.5 * half
+
+
+@entry_point
+def write_state_variances(begin, end, phi, sigma, pivot, out):
+    """Write the variances of the states, given the (T,) pivots of H at the mode."""
+    off = phi / (sigma * sigma)
+    for t in range(end - 1, begin - 1, -1):
+        out[t] = 1.0 / pivot[t]
+        if t < end - 1:
+            out[t] += (off / pivot[t]) ** 2 * out[t + 1]
 
 
 @helper

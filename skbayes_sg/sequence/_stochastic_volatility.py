@@ -1,0 +1,364 @@
+"""Stochastic volatility of returns."""
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from skbayes_sg.base._callbacks import with_callbacks
+from skbayes_sg.inference.volatility import (
+    approximate_mode,
+    around,
+    draw_paths,
+    future_states,
+    grid_log_likelihoods,
+    state_grid,
+    windows_alone,
+)
+from skbayes_sg.kernels.capabilities.buffers import no_messages
+from skbayes_sg.kernels.data.sequences import make_blocks
+from skbayes_sg.kernels.maps import Exp, Tanh, joined
+from skbayes_sg.kernels.models import (
+    FreeSequences,
+    FreeVolatility,
+    GridVolatility,
+    StochasticVolatility,
+)
+from skbayes_sg.kernels.models.particles import Scaled
+from skbayes_sg.kernels.models.stochastic_volatility import VolatilityPrior
+from skbayes_sg.kernels.samplers import HMC
+from skbayes_sg.sequence._base import BaseSequences, check_lengths, check_observations
+from skbayes_sg.utils._typing import MatrixLike, RandomState
+from skbayes_sg.utils._validation import all_or_nothing, check_integer, check_number
+
+WHOLE = 2500  # points up to which all sequences are read at every step
+FIRST_BLOCK = 512  # points per block, before their length is chosen
+TAU_SD = 2.0  # prior sd of log tau
+N_DRAWS = 200  # paths from which volatilities are computed
+N_PARTICLES = 200  # from which these paths are drawn
+
+
+class SGMCMCStochasticVolatility(BaseSequences):
+    """Stochastic volatility of returns, with the uncertainty of all of it.
+
+    The log variance of returns is a hidden autoregression::
+
+        x_t = phi x_(t-1) + sigma N(0, 1),    y_t = tau exp(x_t / 2) N(0, 1)
+
+    The hidden state is one number, so that its filters and smoothers are sums over a
+    fine grid of places, and gradients have no error of Monte Carlo. Series of up to
+    2,500 points are read as a whole, and sampled by Hamiltonian Monte Carlo. Longer
+    ones are cut into blocks, and the states of a block are inferred from a window with
+    buffers on both sides [1]_. With `n_particles`, gradients are averages
+    over paths drawn by a particle filter with backward simulation instead, as in [1]_,
+    which is much slower. NaN means missing.
+
+    Parameters
+    ----------
+    n_particles : int or None, default=None
+        Particles of the filter. The bias of the gradients falls as one over it. None
+        computes gradients on a grid.
+    n_paths : int, default=20
+        Paths of the states over which a gradient is averaged; for particles only.
+    persistence_prior : tuple of two floats, default=(20.0, 1.5)
+        Beta prior of ``(1 + phi) / 2`` [2]_.
+    variance_prior : tuple of two floats, default=(2.5, 0.025)
+        Shape and scale of the inverse Gamma prior of ``sigma^2`` [2]_.
+
+    Attributes
+    ----------
+    phi_, phi_std_, sigma_, sigma_std_, tau_, tau_std_ : float
+        Posterior means and standard deviations of persistence, sd of log variances
+        and scale of the returns. The prior of log tau has the log sd of X as its mean,
+        and an sd of 2.
+    samples_ : ndarray of shape (n_chains, n_draws, 3)
+        Draws of phi, sigma and tau.
+    buffer_bias_ : float
+        The bias that windows cause, in posterior standard deviations; 0 if each
+        sequence is one block.
+
+    References
+    ----------
+    .. [1] C. Aicher, S. Putcha, C. Nemeth, P. Fearnhead and E. Fox (2019). Stochastic
+       gradient MCMC for nonlinear state space models. arXiv:1901.10568.
+    .. [2] S. Kim, N. Shephard and S. Chib (1998). Stochastic volatility: likelihood
+       inference and comparison with ARCH models. Review of Economic Studies 65.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes_sg import SGMCMCStochasticVolatility
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.zeros(300)
+    >>> for t in range(1, 300):
+    ...     x[t] = 0.95 * x[t - 1] + 0.3 * rng.normal()
+    >>> y = np.exp(x / 2) * rng.normal(size=300)
+    >>> model = SGMCMCStochasticVolatility(n_draws=50, n_chains=2, random_state=0)
+    >>> low, middle, high = model.fit(y[:, None]).volatility(y[:, None], level=0.9)
+    >>> bool((low < middle).all() and (middle < high).all())
+    True
+    """
+
+    # Parameters of other estimators.
+    storage, noise_correction = None, False
+
+    def __init__(
+        self,
+        n_particles=None,
+        *,
+        n_paths=20,
+        persistence_prior=(20.0, 1.5),
+        variance_prior=(2.5, 0.025),
+        block_length="auto",
+        buffer_length="auto",
+        sampler=None,
+        step_size="auto",
+        gradient="auto",
+        batch_size="auto",
+        preconditioner="auto",
+        n_draws=100,
+        burn_in="auto",
+        thin="auto",
+        n_chains=4,
+        schedule="constant",
+        warm_start=False,
+        checkpoint=None,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_particles = n_particles
+        self.n_paths = n_paths
+        self.persistence_prior = persistence_prior
+        self.variance_prior = variance_prior
+        self.block_length = block_length
+        self.buffer_length = buffer_length
+        self.sampler = sampler
+        self.step_size = step_size
+        self.gradient = gradient
+        self.batch_size = batch_size
+        self.preconditioner = preconditioner
+        self.n_draws = n_draws
+        self.burn_in = burn_in
+        self.thin = thin
+        self.n_chains = n_chains
+        self.schedule = schedule
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: MatrixLike, lengths: ArrayLike | None = None) -> Self:
+        """Draw from the posterior of phi, sigma and tau.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, 1)
+            Returns of all sequences, one after the other: differences of log prices,
+            less their mean. NaN means missing.
+        lengths : array-like of shape (n_sequences,), default=None
+            Lengths of the sequences, which add up to n_samples; None is one sequence.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        if self.n_particles is not None:
+            check_integer("n_particles", self.n_particles, at_least=2)
+        check_integer("n_paths", self.n_paths, at_least=1)
+        sampler = self._check_sampling()
+        with all_or_nothing(self):
+            y = self._check_returns(X, reset=True)
+            lengths = check_lengths(lengths, len(y))
+            seeds = np.random.SeedSequence(self._entropy()).spawn(2)
+            model, start = self._build(y, lengths)
+            settled = self._settle(model.model, lambda: (model, start), seeds[0])
+            if self.n_particles is not None:
+                settled = self._with_particles(settled, lengths)
+            elif self._is_short(lengths) and self.sampler is None:
+                sampler = HMC() if self.gradient in ("auto", "full") else sampler
+            fit = self._sample_posterior(settled, sampler)
+            weights, draws = self._flat_weights(), self._flat_draws()
+            mean = weights @ draws
+            std = np.sqrt(weights @ (draws - mean) ** 2)
+            self.phi_, self.sigma_, self.tau_ = map(float, mean)
+            self.phi_std_, self.sigma_std_, self.tau_std_ = map(float, std)
+            self._prior = settled.model.prior
+            last = y[-int(lengths[-1]) :]
+            rng = np.random.default_rng(seeds[1])
+            paths = self._paths(last, [len(last)], self._some_draws(), rng)
+            self._last_states = paths[:, -1].copy()
+        return self._finished(fit)
+
+    def volatility(
+        self,
+        X: MatrixLike,
+        lengths: ArrayLike | None = None,
+        level: float = 0.9,
+        random_state: RandomState = 0,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the standard deviation of each return, with an interval.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, 1)
+            Returns.
+        lengths : array-like of shape (n_sequences,), default=None
+            Lengths of the sequences.
+        level : float, default=0.9
+            Probability of the intervals.
+        random_state : int, RandomState instance or None, default=0
+            Seed of the paths.
+
+        Returns
+        -------
+        low, median, high : ndarray of shape (n_samples,)
+            Quantiles of ``tau exp(x_t / 2)`` given all returns, over draws of the
+            parameters and of the states.
+        """
+        check_is_fitted(self)
+        y = self._check_returns(X, reset=False)
+        lengths, rng = check_lengths(lengths, len(y)), _generator(random_state)
+        draws = self._some_draws()
+        paths = self._paths(y, lengths, draws, rng)
+        return _quantiles(draws[:, 2:] * np.exp(0.5 * paths), level)
+
+    def forecast(
+        self, steps: int = 1, level: float = 0.9, random_state: RandomState = 0
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the standard deviations of the returns that follow, with an interval.
+
+        Parameters
+        ----------
+        steps : int, default=1
+            Number of points after the last sequence of `fit`.
+        level : float, default=0.9
+            Probability of the intervals.
+        random_state : int, RandomState instance or None, default=0
+            Seed of the paths.
+
+        Returns
+        -------
+        low, median, high : ndarray of shape (steps,)
+            Quantiles, over draws of the parameters and of the states.
+        """
+        check_is_fitted(self)
+        check_integer("steps", steps, at_least=1)
+        draws, rng = self._some_draws(), _generator(random_state)
+        states = future_states(draws, self._last_states, steps, rng)
+        return _quantiles(draws[:, 2:] * np.exp(0.5 * states), level)
+
+    def score(self, X: MatrixLike, lengths: ArrayLike | None = None) -> float:
+        """Return the log density of all returns together.
+
+        Parameters
+        ----------
+        X, lengths
+            As for `fit`.
+
+        Returns
+        -------
+        log_density : float
+            Logarithm of the mean of p(X) over draws of the posterior.
+        """
+        check_is_fitted(self)
+        y = self._check_returns(X, reset=False)
+        lengths = check_lengths(lengths, len(y))
+        values = grid_log_likelihoods(y, lengths, self._some_draws(), self._prior)
+        return float(logsumexp(values) - np.log(len(values)))
+
+    def _check_returns(self, X, reset):
+        """Return the only column of X."""
+        X = check_observations(self, X, reset=reset)
+        if X.shape[1] != 1:
+            raise ValueError(
+                f"X has {X.shape[1]} features; stochastic volatility is for one series "
+                "of returns, of shape (n_samples, 1)"
+            )
+        return np.ascontiguousarray(X[:, 0], np.float64)
+
+    def _build(self, y, lengths):
+        """Return the posterior in free parameters, and a start near its mode."""
+        spread = float(np.nanstd(y))
+        if not spread > 0.0 or np.isfinite(y).sum() < 3:
+            raise ValueError(
+                "X is constant, or has fewer than 3 returns; volatility needs a series "
+                "that varies"
+            )
+        a, b = _two_numbers("persistence_prior", self.persistence_prior)
+        shape, scale = _two_numbers("variance_prior", self.variance_prior)
+        prior = VolatilityPrior(a, b, shape, scale, float(np.log(spread)), TAU_SD)
+        one = np.linspace(-1.0, 1.0, 2)
+        blocks = make_blocks(lengths, FIRST_BLOCK)
+        inner = GridVolatility(y, blocks, no_messages(2), one, prior)
+        model = FreeSequences(inner, joined(Tanh(1), Exp(2)))
+        _, mode, root = approximate_mode(model)
+        grid = state_grid(y, lengths, around(model, mode, root))
+        inner = inner._replace(grid=grid, messages=no_messages(grid.size))
+        return model._replace(model=inner), mode
+
+    def _block_settings(self, lengths):
+        if self._is_short(lengths):
+            return int(np.max(lengths)), 0
+        return self.block_length, self.buffer_length
+
+    def _is_short(self, lengths):
+        """Whether all sequences are read as a whole at every step."""
+        automatic = self.block_length == "auto" and self.buffer_length == "auto"
+        return automatic and np.sum(lengths) <= WHOLE
+
+    def _with_particles(self, settled, lengths):
+        """Return the posterior with gradients by particles, around the same mode."""
+        inner, mode = settled.model, settled.model.messages.anchor
+        settings = self._block_settings(lengths)
+        blocks, size, buffer, bias = windows_alone(settled, lengths, mode, *settings)
+        self.block_length_ = min(size, int(np.max(lengths)))
+        self.buffer_length_, self.buffer_bias_ = buffer, bias
+        inner = StochasticVolatility(
+            y=inner.y,
+            blocks=blocks,
+            law=Scaled(),
+            n_particles=self.n_particles,
+            n_paths=self.n_paths,
+            prior=inner.prior,
+        )
+        return FreeVolatility(inner, settled.map)
+
+    def _paths(self, y, lengths, draws, rng):
+        """Return a path of the states for each draw."""
+        return draw_paths(y, lengths, draws, self.n_particles or N_PARTICLES, rng)[0]
+
+    def _some_draws(self):
+        """Return draws over which answers are averaged, (n, 3)."""
+        draws = self._flat_draws()
+        some = np.linspace(0, len(draws) - 1, min(N_DRAWS, len(draws)))
+        return np.asarray(draws[some.astype(int)], np.float64)
+
+    def _parameter_names(self):
+        return ["phi", "sigma", "tau"]
+
+
+def _generator(random_state):
+    seed = check_random_state(random_state).randint(2**31, size=4)
+    return np.random.default_rng(seed)
+
+
+def _quantiles(values, level):
+    check_number("level", level, above=0)
+    if level >= 1:
+        raise ValueError(f"level={level!r} must be less than 1")
+    tail = 0.5 * (1.0 - level)
+    return tuple(np.quantile(values, [tail, 0.5, 1.0 - tail], axis=0))
+
+
+def _two_numbers(name, value):
+    if np.shape(value) != (2,):
+        raise ValueError(f"{name}={value!r} must be two positive numbers")
+    for each in value:
+        check_number(name, each, above=0)
+    return float(value[0]), float(value[1])
