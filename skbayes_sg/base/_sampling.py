@@ -167,7 +167,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         check_auto("batch_size", self.batch_size, check_integer, at_least=1)
         check_auto("burn_in", self.burn_in, check_integer, at_least=0)
         check_auto("thin", self.thin, check_integer, at_least=1)
-        check_integer("n_draws", self.n_draws, at_least=1)
+        self._check_n_draws()
         check_integer("n_chains", self.n_chains, at_least=1)
         check_option("preconditioner", self.preconditioner, PRECONDITIONERS)
         check_option("schedule", self.schedule, SCHEDULES)
@@ -189,6 +189,9 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
             check_component("gradient", self.gradient, GRADIENTS)
         sampler = self._default_sampler if self.sampler is None else self.sampler
         return check_component("sampler", sampler, SAMPLERS, self._sampler_kinds)
+
+    def _check_n_draws(self):
+        check_integer("n_draws", self.n_draws, at_least=1)
 
     @property
     def _settings(self):

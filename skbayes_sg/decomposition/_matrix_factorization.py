@@ -17,6 +17,8 @@ from skbayes_sg.decomposition._rating_checks import (
     check_recommender,
     far_out,
 )
+from skbayes_sg.decomposition._rating_context import learn_context, read_context
+from skbayes_sg.decomposition._rating_memory import check_memory, kept_draws
 from skbayes_sg.decomposition._rating_model import (
     Layout,
     build_model,
@@ -82,6 +84,12 @@ class SGBPMFRecommender(
         Side information: a row of numbers for each label, dense or sparse; the labels
         of a data frame are its index. Prior means of the rows are linear in it; labels
         without a row have zeros.
+    context : sequence or None, default=None
+        How to read the columns of X after user and item, such as the time or the device
+        of a rating, an entry for each: "labels", "numbers", or the width of bins, in
+        seconds for times. Each label has factors and a bias of its own, and a number is
+        standardized and multiplies those of its column. None reads floats as numbers,
+        times as days, and all others as labels.
     implicit_sets : bool or "auto", default="auto"
         Whether the set of items that a user rated is a feature of the user, and the set
         of its users one of an item, beside other features. "auto" tries both on
@@ -105,13 +113,20 @@ class SGBPMFRecommender(
         small.
     gradient : str or gradient estimator, default="auto"
         One of `skbayes_sg.kernels.gradients.GRADIENTS`, for instance "full",
-        "minibatch" or "cv". "auto" is the full gradient for up to ten million ratings,
-        minibatches beyond or if there is a `batch_size`.
+        "minibatch" or "cv". "auto" is the full gradient, or minibatches if there is a
+        `batch_size`.
     batch_size : int or "auto"
         Ratings per gradient estimate; "auto" is a tenth of all.
     preconditioner : {"auto", "diagonal", "none"}
         "diagonal", the default: a row moves in units that shrink with the number of its
         ratings.
+    n_draws : int or "auto"
+        Draws kept of each chain. "auto" is 100, or as few as take 384 MB, but at least
+        20.
+    storage_dtype : {"auto", "float16", "float32", "float64"} or None
+        Type in which draws are kept. "auto" is float16 if they took more than 256 MB
+        otherwise, which leaves predictions as they are to within 0.001 standard
+        deviations of the ratings; None is that of the computations.
     checkpoint : path or None
         Folder to which draws and chains are written every few seconds. The same fit
         with a folder that is there repeats the warm-up and continues where a killed one
@@ -132,15 +147,18 @@ class SGBPMFRecommender(
     mean_rating_ : float
         Mean of the ratings, to which all predictions are relative.
     samples_ : ndarray of shape (n_chains, n_draws, dim)
-        Posterior draws: factors and bias of each user, then of each item; mean and
-        precision of the rows of users, then of items; the noise precision and its
-        factors of users and items; the weights of user features and of the members of
-        their sets, then those of items.
+        Posterior draws: factors and bias of each user, then of each item, then of
+        further columns; mean and precision of the rows of each; the noise precision and
+        its factors of users and items, with 1 for further columns; the weights of user
+        features and of the members of their sets, then those of items. In float16 if
+        `storage_dtype` says so.
+    context_labels_ : list of ndarray
+        Labels of each further column of X, bins included; a 0 for numbers.
     has_implicit_sets_ : bool
         Whether sets are among the features.
     n_features_in_ : int
-        2, the user and the item.
-    feature_names_in_ : ndarray of shape (2,)
+        Number of columns: the user, the item, and further ones.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, where X is a data frame.
 
     References
@@ -177,6 +195,7 @@ class SGBPMFRecommender(
         hyperparameters="conjugate",
         user_features=None,
         item_features=None,
+        context=None,
         implicit_sets="auto",
         feedback="ratings",
         unobserved_weight=1.0,
@@ -186,7 +205,7 @@ class SGBPMFRecommender(
         step_size="auto",
         batch_size="auto",
         preconditioner="auto",
-        n_draws=100,
+        n_draws="auto",
         burn_in="auto",
         thin="auto",
         n_chains=2,
@@ -195,6 +214,7 @@ class SGBPMFRecommender(
         noise_correction=False,
         dtype="float32",
         storage=None,
+        storage_dtype="auto",
         checkpoint=None,
         warm_start=False,
         n_jobs=None,
@@ -209,6 +229,7 @@ class SGBPMFRecommender(
         self.hyperparameters = hyperparameters
         self.user_features = user_features
         self.item_features = item_features
+        self.context = context
         self.implicit_sets = implicit_sets
         self.feedback = feedback
         self.unobserved_weight = unobserved_weight
@@ -227,6 +248,7 @@ class SGBPMFRecommender(
         self.noise_correction = noise_correction
         self.dtype = dtype
         self.storage = storage
+        self.storage_dtype = storage_dtype
         self.checkpoint = checkpoint
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -244,8 +266,9 @@ class SGBPMFRecommender(
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, 2)
-            User and item of each rating; labels of any hashable type.
+        X : array-like or data frame of shape (n_samples, n_columns)
+            User and item of each rating, labels of any hashable type, and further
+            columns that say when or how it was made, see `context`.
         y : array-like of shape (n_samples,)
             Ratings; ignored with implicit feedback.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -259,16 +282,20 @@ class SGBPMFRecommender(
         sampler = self._check_sampling()
         check_recommender(self, sampler)
         with all_or_nothing(self):
-            users, items = self._label_columns(X, reset=True)
-            y, weights = check_ratings(self, users, y, sample_weight)
-            encoded = encode(users), encode(items)
-            labels, codes = zip(*encoded, strict=True)
-            ratings = in_order(*codes, y, weights, [len(own) for own in labels])
+            columns = self._label_columns(X, reset=True)
+            y, weights = check_ratings(self, columns, y, sample_weight)
+            context = learn_context(columns[2:], self.context)
+            columns, values = self._read(columns, context)
+            labels, codes = zip(*map(encode, columns), strict=True)
+            sizes = [len(own) for own in labels]
+            ratings = in_order(codes, y, weights, values, sizes)
             ratings = choices(ratings) if self.feedback == "implicit" else ratings
             start = self._earlier_draws(labels, ratings)
-            self.users_, self.items_ = labels
+            self._set_labels(labels)
+            self._context = context
             self._set_scale(ratings)
             model = self._build_model(ratings)
+            self._kept = kept_draws(self, model, ratings.y)
             if self.sampler is None:
                 sampler = automatic_sampler(model, self._settings)
             try:
@@ -343,7 +370,7 @@ class SGBPMFRecommender(
         first = names.index("noise precision")
         learned = [first] * isinstance(self.noise_precision, str)
         if layout.dof and self.noise_dof is not None:
-            learned += range(first + 1, first + 1 + sum(self._ratings.sizes))
+            learned += range(first + 1, first + 1 + sum(self._ratings.sizes[:2]))
         if not learned:
             raise ValueError(
                 "parameters=None shows the noise, which was not learned; name "
@@ -361,7 +388,7 @@ class SGBPMFRecommender(
         warn_of_convergence(names, ess, rhat)
 
     def _label_columns(self, X, reset):
-        """Return the columns of users and of items."""
+        """Return the columns of users, of items and of what else X holds."""
         if sp.issparse(X):
             raise TypeError(
                 "X is a sparse matrix; it must have a row (user, item) for each "
@@ -370,7 +397,34 @@ class SGBPMFRecommender(
         columns = label_columns(X)
         if reset or hasattr(X, "__array__"):  # a list of pairs has no names to miss
             validate_data(self, X, reset=reset, skip_check_array=True)
+        elif len(columns) != self.n_features_in_:
+            raise ValueError(
+                f"X has {len(columns)} features, but {type(self).__name__} is "
+                f"expecting {self.n_features_in_} features as input"
+            )
         return columns
+
+    def _read(self, columns, context):
+        """Return columns of labels, and factors of those after user and item."""
+        labels, values = read_context(context, columns[2:])
+        values = np.zeros((len(columns[0]), 0)) if values is None else values
+        return [*columns[:2], *labels], values
+
+    def _check_n_draws(self):
+        check_memory(self)
+
+    @property
+    def _settings(self):
+        kept = dict(zip(("n_draws", "storage_dtype"), self._kept, strict=True))
+        return super()._settings._replace(**kept)
+
+    @property
+    def _labels(self):
+        """Labels of users, of items and of each further column."""
+        return [self.users_, self.items_, *self.context_labels_]
+
+    def _set_labels(self, labels):
+        self.users_, self.items_, *self.context_labels_ = labels
 
     def __setstate__(self, state):
         super().__setstate__(brought_up_to_date(state))
@@ -413,6 +467,7 @@ class SGBPMFRecommender(
             tuple(Z.shape[1] for Z in features),
             self.has_implicit_sets_,
             float(self.noise_dof or 0.0) if self.feedback == "ratings" else 0.0,
+            ratings.sizes[2:],
         )
         features = self._all_features(labels, ratings)
         return build_model(self, ratings, features, self.mean_rating_)
@@ -422,25 +477,27 @@ class SGBPMFRecommender(
         last = self._last_draws()
         if last is None:
             return None
-        if all(map(np.array_equal, labels, (self.users_, self.items_))):
+        known, same_rows = self._labels, (self.n_factors, row_width(self))
+        if len(labels) == len(known) and all(map(np.array_equal, labels, known)):
             return last
-        if self._layout[:2] != (self.n_factors, row_width(self)):
+        if self._layout[:2] != same_rows or len(labels) != len(known):
             vars(self).pop("samples_")  # of other unknowns
             return None
         return self._carried_over(last[:, None], labels, ratings)[:, 0]
 
     def _parameter_names(self):
         layout = self._layout
-        labels = self.users_.tolist(), self.items_.tolist()
+        labels = [own.tolist() for own in self._labels]
         entries = [*range(layout.n_factors)]
         entries += ["bias"] * (layout.width - layout.n_factors)
-        sides = list(zip(("U", "V"), labels, strict=True))
+        letters = ["U", "V", *[f"W{c}" for c in range(2, len(labels))]]
+        sides = list(zip(letters, labels, strict=True))
         names = [f"{z}[{k},{f}]" for z, own in sides for k in own for f in entries]
         kinds = ("mean", "precision")
         names += [f"{k} of {z}[{f}]" for z, _ in sides for k in kinds for f in entries]
         names += ["noise precision"]
         names += [f"noise of {z}[{label}]" for z, own in sides for label in own]
-        for side, (z, _) in enumerate(sides):
+        for side, (z, _) in enumerate(sides[:2]):
             links = [f"feature {k}" for k in range(layout.n_features[side])]
             if layout.has_sets:
                 links += [f"member {label} of the set" for label in labels[1 - side]]

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import assert_all_finite
 
+from skbayes_sg.decomposition._rating_context import check_context
 from skbayes_sg.kernels.samplers import LazyLangevin
 from skbayes_sg.utils._validation import (
     check_bool,
@@ -48,11 +49,13 @@ def check_recommender(estimator, sampler):
     _check_combinations(estimator, sampler)
 
 
-def check_ratings(estimator, users, y, sample_weight):
+def check_ratings(estimator, columns, y, sample_weight):
     """Return ratings and weights, None where all are 1, as arrays.
 
     Implicit feedback has no ratings: a pair is a choice, whatever its y.
     """
+    users = columns[0]
+    _check_context(estimator, columns)
     if estimator.feedback == "implicit":
         if y is not None:
             check_consistent_length(users, y)
@@ -67,6 +70,7 @@ def check_ratings(estimator, users, y, sample_weight):
     assert_all_finite(y, input_name="y")
     check_magnitude("y", y, estimator.dtype, "measure it in larger units")
     check_consistent_length(users, y)
+    check_context(columns[2:], y)
     return y, check_sample_weight(sample_weight, len(y))
 
 
@@ -87,6 +91,23 @@ def far_out(y):
         f". y holds {worst:g}, {abs(worst - center) / sd:.0f} standard deviations of "
         "the other ratings from their median: correct it or leave it out if it is none"
     )
+
+
+def _check_context(estimator, columns):
+    """Raise an error if there are further columns where they are not allowed."""
+    if len(columns) == 2:
+        return
+    lazy = isinstance(estimator.sampler, LazyLangevin) or estimator.sampler == "lazy"
+    for name, wrong in (
+        ("feedback='implicit'", estimator.feedback == "implicit"),
+        ("hyperparameters='log-scale'", estimator.hyperparameters == "log-scale"),
+        ("sampler=LazyLangevin()", lazy),
+    ):
+        if wrong:
+            raise ValueError(
+                f"X has {len(columns)} columns, but {name} takes only two: the user "
+                "and the item"
+            )
 
 
 def _check_range(rating_range):

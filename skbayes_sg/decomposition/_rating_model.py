@@ -22,24 +22,45 @@ START_SD = 0.3  # of factors, in units of the square root of the ratings' sd
 
 
 class Ratings(NamedTuple):
-    """Ratings by the codes of their users and items, those of a user side by side."""
+    """Ratings by the codes of their users, items, ..., those of a user side by side."""
 
-    users: np.ndarray  # (N,)
-    items: np.ndarray  # (N,)
+    codes: tuple[np.ndarray, ...]  # (N,) of users, of items, of each further column
     y: np.ndarray  # (N,)
     weights: np.ndarray | None  # (N,)
-    n_users: int
-    n_items: int
+    values: np.ndarray  # (N, n_columns - 2) factors of the further columns
+    sizes: tuple[int, ...]  # numbers of users, of items, of labels of further columns
 
     @property
-    def sizes(self):
-        """Numbers of users and items."""
-        return self.n_users, self.n_items
+    def users(self):
+        """Codes of the users, (N,)."""
+        return self.codes[0]
+
+    @property
+    def items(self):
+        """Codes of the items, (N,)."""
+        return self.codes[1]
+
+    @property
+    def n_users(self):
+        """Number of users."""
+        return self.sizes[0]
+
+    @property
+    def n_items(self):
+        """Number of items."""
+        return self.sizes[1]
+
+    @property
+    def pairs(self):
+        """Rows of users, items, ... among all rows of a draw, (N, n_columns)."""
+        firsts = np.cumsum([0, *self.sizes[:-1]])
+        return np.stack(self.codes, axis=1) + firsts
 
     def part(self, chosen):
         """Return the ratings that are `chosen`, of the same users and items."""
-        arrays = [None if a is None else a[chosen] for a in self[:4]]
-        return Ratings(*arrays, self.n_users, self.n_items)
+        codes = tuple(code[chosen] for code in self.codes)
+        arrays = [None if a is None else a[chosen] for a in self[1:4]]
+        return Ratings(codes, *arrays, self.sizes)
 
     def sets(self):
         """Return features of users and of items: whom they have a rating with.
@@ -61,13 +82,13 @@ class Layout(NamedTuple):
     n_features: tuple[int, int]  # of users and of items, sets not counted
     has_sets: bool
     dof: float
+    n_further: tuple[int, ...] = ()  # labels of each further column
 
 
-def in_order(users, items, y, weights, sizes):
-    """Return `Ratings`, sorted by user and item."""
-    order = np.lexsort((items, users))
-    weights = None if weights is None else weights[order]
-    return Ratings(users[order], items[order], y[order], weights, *sizes)
+def in_order(codes, y, weights, values, sizes):
+    """Return `Ratings`, sorted by user, item and further columns."""
+    order = np.lexsort(codes[::-1])
+    return Ratings(tuple(codes), y, weights, values, tuple(sizes)).part(order)
 
 
 def choices(ratings):
@@ -91,7 +112,7 @@ def row_width(estimator):
 def build_model(estimator, ratings, features, mean_rating):
     """Return the model of ratings; `features` are those of users and of items, CSR."""
     dtype, d = np.dtype(estimator.dtype), estimator.n_factors
-    n_users, n = ratings.n_users, ratings.n_users + ratings.n_items
+    firsts, n_sides = np.cumsum([0, *ratings.sizes]), len(ratings.sizes)
     weights, temperature = ratings.weights, estimator.temperature
     weights = likelihood_weights(weights, temperature, len(ratings.y))
     columns = sp.csc_array(sp.block_diag(features), dtype=dtype)
@@ -104,7 +125,7 @@ def build_model(estimator, ratings, features, mean_rating):
     units = np.array([math.sqrt(variance)] * d + [variance] * has_biases)
     shape, rate = estimator.precision_prior
     rate = 0.1 * units if isinstance(rate, str) else np.full(units.size, rate)
-    start = np.zeros((2, 2, units.size))
+    start = np.zeros((n_sides, 2, units.size))
     start[:, 1] = 1.0 / (START_SD**2 * units)
     learns = isinstance(estimator.noise_precision, str)
     moves_prior = estimator.hyperparameters == "log-scale"
@@ -112,18 +133,20 @@ def build_model(estimator, ratings, features, mean_rating):
     kind = ImplicitFactorization if is_implicit else kind
     return with_noise(
         kind(
-            pairs=np.stack([ratings.users, n_users + ratings.items], 1).astype("i4"),
+            pairs=ratings.pairs.astype("i4"),
+            values=ratings.values.astype(dtype),
             y=(ratings.y - mean_rating).astype(dtype),
             weights=weights.astype(dtype),
-            n_users=n_users,
+            n_users=ratings.n_users,
             n_items=ratings.n_items,
+            firsts=firsts.astype(np.int64),
             n_factors=d,
             biases=has_biases,
             features=CSRRows(
                 columns.data,
                 columns.indices.astype(np.int32),
                 columns.indptr.astype(np.int64),
-                n,
+                firsts[-1],
             ),
             n_user_features=features[0].shape[1],
             prior=RowPrior(start.astype(dtype), shape, rate.astype(dtype), True),
@@ -132,7 +155,7 @@ def build_model(estimator, ratings, features, mean_rating):
                 variance,
                 learns,
                 0.0 if is_implicit else float(estimator.noise_dof or 0.0),
-                np.ones(n, dtype),
+                np.ones(firsts[-1], dtype),
                 estimator._unobserved_weight(),
             ),
             refresh_every=1,

@@ -15,6 +15,9 @@ def brought_up_to_date(state):
         "feedback": "ratings",
         "unobserved_weight": 1.0,
         "implicit_sets": False,
+        "context": None,
+        "context_labels_": [],
+        "_context": [],
         **state,
     }
     if "_seen" not in state:
@@ -30,7 +33,9 @@ def brought_up_to_date(state):
         _layout=Layout(
             d, q, (n_user_features, rest // q - n_user_features), False, dof
         ),
-        _ratings=Ratings(users, np.asarray(items), unknown, None, *sizes),
+        _ratings=Ratings(
+            (users, np.asarray(items)), unknown, None, np.zeros((len(items), 0)), sizes
+        ),
         _levels=Levels(cuts, np.full(len(levels), 1.0 / len(levels)), 0.0),
         cut_points_=state["mean_rating_"] + cuts,
         has_implicit_sets_=False,

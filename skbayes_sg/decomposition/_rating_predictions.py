@@ -44,8 +44,8 @@ class RatingPredictionMixin:
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, 2)
-            User and item of each rating, known or not.
+        X : array-like or data frame of shape (n_samples, n_features_in_)
+            User and item of each rating, known or not, and its context, as in `fit`.
         return_std : bool, default=False
             Also return the standard deviation of the rating, noise included.
 
@@ -65,8 +65,8 @@ class RatingPredictionMixin:
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, 2)
-            User and item of each rating, known or not.
+        X : array-like or data frame of shape (n_samples, n_features_in_)
+            User and item of each rating, known or not, and its context, as in `fit`.
         level : float, default=0.9
             Probability of the interval.
 
@@ -93,8 +93,8 @@ class RatingPredictionMixin:
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, 2)
-            User and item of each rating, known or not.
+        X : array-like or data frame of shape (n_samples, n_features_in_)
+            User and item of each rating, known or not, and its context, as in `fit`.
 
         Returns
         -------
@@ -109,15 +109,14 @@ class RatingPredictionMixin:
         """Return mean, not clipped, and standard deviation of each rating."""
         check_is_fitted(self)
         columns = self._label_columns(X, reset=False)
-        users, items = (
-            lookup(labels, column)
-            for labels, column in zip((self.users_, self.items_), columns, strict=True)
-        )
+        columns, values = self._read(columns, self._context)
+        codes = [lookup(*pair) for pair in zip(self._labels, columns, strict=True)]
         draws, parts = self._factors(), []
-        for first in range(0, len(users), PAIRS_AT_ONCE):
+        for first in range(0, len(values), PAIRS_AT_ONCE):
             part = slice(first, first + PAIRS_AT_ONCE)
             features = [self._features_of(z, columns[z][part]) for z in (0, 1)]
-            m = pair_moments(draws, users[part], items[part], *features)
+            some = [code[part] for code in codes]
+            m = pair_moments(draws, some, values[part], features)
             parts.append((self.mean_rating_ + m.mean, self._std(m)))
         mean, std = (np.concatenate(part) for part in zip(*parts, strict=True))
         return mean, std
@@ -136,9 +135,9 @@ class RatingPredictionMixin:
         layout, sizes = self._layout, ratings.sizes
         sets = ratings.n_items if layout.has_sets else 0
         return RatingDraws(
-            *unpack(draws, sum(sizes), layout.width),
+            *unpack(draws, sum(sizes), layout.width, len(sizes)),
             weights=self._flat_weights(),
-            n_users=sizes[0],
+            sizes=sizes,
             n_factors=layout.n_factors,
             n_user_features=layout.n_features[0] + sets,
             dof=layout.dof,

@@ -8,6 +8,7 @@ Rendle, Zhang and Koren, 2019). They enter as features of users and items.
 import numpy as np
 import scipy.sparse as sp
 
+from skbayes_sg.decomposition._rating_memory import USUAL_DRAWS
 from skbayes_sg.decomposition._rating_model import build_model
 from skbayes_sg.inference.exploration import Settings
 from skbayes_sg.inference.exploration.matrix_factorization import WARM_UP_SAMPLER
@@ -34,7 +35,8 @@ def use_sets(estimator, ratings, features):
     if not MIN_TRIED <= len(ratings.y) <= MAX_TRIED:
         return False
     width = estimator.n_factors + estimator.biases
-    size = 2 * (ratings.n_users + ratings.n_items) * width * estimator.n_draws
+    n_draws = USUAL_DRAWS if estimator.n_draws == "auto" else estimator.n_draws
+    size = 2 * sum(ratings.sizes) * width * n_draws
     if 4 * size * estimator.n_chains > MAX_DRAW_BYTES:
         return False
 
@@ -67,8 +69,7 @@ def _error(estimator, train, test, features, adds):
     settings = Settings(n_draws=TRIAL_DRAWS, n_chains=1, gradient="full")
     job = Job(WARM_UP_SAMPLER, settings, (0,), None, Bar(False))
     draws = rating_draws(model, fit_chains(model, job).draws[0])
-    none = np.zeros((len(test.y), 0))
-    means = mean + pair_moments(draws, test.users, test.items, none, none).mean
+    means = mean + pair_moments(draws, test.codes, test.values).mean
     means = np.clip(means, train.y.min(), train.y.max())
     weights = np.ones(len(test.y)) if test.weights is None else test.weights
     return float(np.average((means - test.y) ** 2, weights=weights))

@@ -31,16 +31,16 @@ class RatingUpdateMixin:
     ) -> Self:
         """Take in further ratings without running the chains.
 
-        In each draw, the factors of new items, of new users and of users with further
-        ratings are drawn from their conditional distribution given all their ratings
-        and the rest of the draw, in closed form. Nothing else changes, so that many new
-        ratings of one item teach nothing about it until the next `fit`. An estimator
-        that is not fitted yet is fitted.
+        In each draw, the factors of new items, of new labels of further columns, of new
+        users and of users with further ratings are drawn from their conditional
+        distribution given all their ratings and the rest of the draw, in closed form.
+        Nothing else changes, so that many new ratings of one item teach nothing about
+        it until the next `fit`. An estimator that is not fitted yet is fitted.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, 2)
-            User and item of each rating, known or not.
+        X : array-like or data frame of shape (n_samples, n_features_in_)
+            User and item of each rating, known or not, and its context, as in `fit`.
         y : array-like of shape (n_samples,)
             Ratings; ignored with implicit feedback.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -69,29 +69,33 @@ class RatingUpdateMixin:
                 "versions do not contain; fit again"
             )
         with all_or_nothing(self):
-            users, items = self._label_columns(X, reset=False)
-            y, weights = check_ratings(self, users, y, sample_weight)
-            known, old = (self.users_, self.items_), self._ratings
+            columns = self._label_columns(X, reset=False)
+            y, weights = check_ratings(self, columns, y, sample_weight)
+            columns, values = self._read(columns, self._context)
+            old = self._ratings
             grown = [
                 encode(joined(*pair))
-                for pair in zip(known, (users, items), strict=True)
+                for pair in zip(self._labels, columns, strict=True)
             ]
             codes = [  # of the old ratings, then of the new ones
                 np.concatenate([code[:n][before], code[n:]])
-                for (_, code), n, before in zip(grown, old.sizes, old[:2], strict=True)
+                for (_, code), n, before in zip(
+                    grown, old.sizes, old.codes, strict=True
+                )
             ]
             labels = [distinct for distinct, _ in grown]
             ratings = in_order(
-                codes[0],
-                codes[1],
+                codes,
                 np.concatenate([old.y, y]),
                 joined_weights(old.weights, len(old.y), weights, len(y)),
+                np.concatenate([old.values, values]),
                 [len(distinct) for distinct in labels],
             )
             ratings = choices(ratings) if self.feedback == "implicit" else ratings
             touched = np.unique(grown[0][1][old.n_users :])
             samples = self._carried_over(self.samples_, labels, ratings, touched)
-            self.users_, self.items_ = labels
+            self._set_labels(labels)
+            self._layout = self._layout._replace(n_further=ratings.sizes[2:])
             self._ratings, self.samples_ = ratings, samples
             for name in ("_model", "_fit"):  # of fewer ratings
                 vars(self).pop(name, None)
@@ -102,12 +106,12 @@ class RatingUpdateMixin:
 
         Those of new labels and of `touched` users are drawn given their ratings.
         """
-        old = self.users_, self.items_
+        old = self._labels
         origins = [lookup(a, b) for a, b in zip(old, labels, strict=True)]
-        sizes = len(self.users_), len(self.items_)
+        sizes = [len(own) for own in old]
         samples = carried_over(samples, origins, sizes, self._layout)
         draws = self._rating_draws(samples.reshape(-1, samples.shape[-1]), ratings)
-        users, items = (np.flatnonzero(origin < 0) for origin in origins)
+        users, *others = (np.flatnonzero(origin < 0) for origin in origins)
         key = zlib.crc32(b"fold-in"), len(ratings.y)
         seed = np.random.SeedSequence(self._entropy(), spawn_key=key)
         weights = likelihood_weights(ratings.weights, self.temperature, len(ratings.y))
@@ -117,8 +121,7 @@ class RatingUpdateMixin:
             ratings.y - self.mean_rating_,
             weights if weights.size else np.ones(len(ratings.y)),
             self._all_features(labels, ratings),
-            np.union1d(users, touched).astype(np.int64),
-            items,
+            [np.union1d(users, touched).astype(np.int64), *others],
             np.random.default_rng(seed),
             self._unobserved_weight(),
         )

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
+from skbayes_sg.kernels.models.matrix_factorization_draws import rating_means
+
 N_DRAWS, N_RATINGS = 4, 5000  # at which the averages look
 N_PLACES = 300  # of the distribution function, which is interpolated between
 REACH = 5.0  # sds beyond the outermost means
@@ -69,7 +71,7 @@ def _cut_points(draws, ratings, weights, shares):
     """Return the places below which a latent lies with given probabilities."""
     some, means, sds = _spread(len(ratings.y), N_RATINGS), [], []
     for s in _spread(len(draws.rows), N_DRAWS):
-        mean, sd = _mean_and_sd(draws, s, ratings.users[some], ratings.items[some])
+        mean, sd = _mean_and_sd(draws, s, ratings.part(some))
         means.append(mean)
         sds.append(sd)
     w = np.tile(weights[some], len(means))
@@ -88,7 +90,7 @@ def _left_out(draws, ratings, y, codes, cuts):
     logs, chances = [], []
     edges = np.concatenate([[-np.inf], cuts, [np.inf]])
     for s in range(len(draws.rows)):
-        mean, sd = _mean_and_sd(draws, s, ratings.users, ratings.items)
+        mean, sd = _mean_and_sd(draws, s, ratings)
         logs.append(0.5 * ((y - mean) / sd) ** 2 + np.log(sd))
         upper, lower = (ndtr((edges[codes + k] - mean) / sd) for k in (1, 0))
         chances.append(upper - lower)
@@ -123,11 +125,9 @@ def _spread(n, count):
     return np.unique(np.linspace(0, n - 1, min(n, count)).astype(int))
 
 
-def _mean_and_sd(draws, s, users, items):
+def _mean_and_sd(draws, s, ratings):
     """Return mean and sd of ratings under draw s."""
-    d, n = draws.n_factors, draws.n_users
-    u, v = draws.rows[s, users], draws.rows[s, n + items]
-    mean = np.einsum("nf,nf->n", u[:, :d], v[:, :d], dtype=np.float64)
-    mean += u[:, d:].sum(axis=1) + v[:, d:].sum(axis=1)
+    pairs = ratings.pairs
+    mean = rating_means(draws.rows[s], pairs, ratings.values, draws.n_factors)
     alpha, own = float(draws.noise[s, 0]), draws.noise[s, 1:].astype(np.float64)
-    return mean, 1.0 / np.sqrt(alpha * own[users] * own[n + items])
+    return mean, 1.0 / np.sqrt(alpha * own[pairs[:, 0]] * own[pairs[:, 1]])

@@ -1,15 +1,15 @@
 """Predictive moments of ratings, averaged over posterior draws.
 
-Given a draw, a rating of item j by user i is N(x_i . x_j, 1 / (alpha s_i t_j)). The
-factors and the noise of an unknown user or item follow their prior distributions.
+Given a draw, a rating of item j by user i is N(x_i . x_j, 1 / (alpha s_i t_j)), and
+further columns add their products with x_i, x_j and each other. The factors and the
+noise of an unknown user or item follow their prior distributions.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.models.matrix_factorization import width
-from skbayes_sg.kernels.models.matrix_factorization_draws import unpack
+from skbayes_sg.kernels.models.matrix_factorization_draws import unpack_of
 
 BYTES_AT_ONCE = 2**25  # of factors that one product of matrices takes
 
@@ -17,15 +17,25 @@ BYTES_AT_ONCE = 2**25  # of factors that one product of matrices takes
 class RatingDraws(NamedTuple):
     """Posterior draws, split into their parts."""
 
-    rows: np.ndarray  # (S, n_users + n_items, q)
-    hyper: np.ndarray  # (S, 2, 2, q)
-    noise: np.ndarray  # (S, 1 + n_users + n_items)
+    rows: np.ndarray  # (S, n_rows, q)
+    hyper: np.ndarray  # (S, n_sides, 2, q)
+    noise: np.ndarray  # (S, 1 + n_rows)
     links: np.ndarray  # (S, p, q)
     weights: np.ndarray  # (S,) of the draws in averages
-    n_users: int
+    sizes: tuple  # numbers of users, of items, of labels of each further column
     n_factors: int
     n_user_features: int
     dof: float  # degrees of freedom of each user's and item's noise, 0 if they share it
+
+    @property
+    def kind(self):
+        """Type of computations, which float16 draws are converted to."""
+        return np.result_type(self.rows.dtype, np.float32)
+
+    def rows_of(self, side):
+        """Return which rows are those of users, side 0, of items, side 1, ..."""
+        first = sum(self.sizes[:side])
+        return slice(first, first + self.sizes[side])
 
     def side_links(self, side):
         """Return the weights of the features of users, side 0, or items, (S, p, q)."""
@@ -42,10 +52,10 @@ class RatingMoments(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """Rows of users or items under one draw."""
+    """Rows of users, of items or of a further column under one draw."""
 
     mean: np.ndarray  # (n, q)
-    variance: object  # (n, q), or None if all users or items are known
+    variance: np.ndarray | None  # (n, q), or None if all users or items are known
     noise: np.ndarray  # (n,) mean of 1 / s
 
 
@@ -54,77 +64,94 @@ def rating_draws(model, draws, weights=None):
     if weights is None:
         weights = np.full(len(draws), 1.0 / len(draws))
     return RatingDraws(
-        *unpack(draws, model.n_users + model.n_items, width(model)),
+        *unpack_of(model, draws),
         weights=weights,
-        n_users=model.n_users,
+        sizes=tuple(np.diff(model.firsts).tolist()),
         n_factors=model.n_factors,
         n_user_features=model.n_user_features,
         dof=model.noise.dof,
     )
 
 
-def pair_moments(draws, users, items, user_features, item_features):
-    """Return the moments of pairs of codes, -1 if unknown; features are (n, p)."""
+def pair_moments(draws, codes, values, features=(None, None)):
+    """Return the moments of ratings of pairs.
 
-    def dot(a, b):
-        return np.einsum("nf,nf->n", a, b)
+    Parameters
+    ----------
+    draws : RatingDraws
+        Posterior draws.
+    codes : sequence of ndarray of shape (n,)
+        Codes of users, of items and of each further column, -1 if unknown.
+    values : ndarray of shape (n, n_columns - 2)
+        Factors of the rows of the further columns.
+    features : pair of matrices of shape (n, p) or None
+        Features of the users and of the items; only those of unknown ones matter.
 
-    return _moments(draws, users, items, user_features, item_features, dot, np.add)
+    Returns
+    -------
+    moments : RatingMoments
+    """
+    mean = square = within = noise = 0.0
+    d = draws.n_factors
+    for s, weight in enumerate(draws.weights):
+        sides = _sides(draws, s, codes, values, features)
+        f, together = _combined([side.mean for side in sides], d)
+        mean, square = mean + weight * f, square + weight * f * f
+        within = within + weight * _row_variance(sides, together, d)
+        own = sides[0].noise * sides[1].noise
+        noise = noise + weight * own / draws.noise[s, 0].astype(float)
+    return RatingMoments(mean, np.maximum(square - mean**2, 0.0) + within, noise)
 
 
-def grid_moments(draws, users, user_features):
-    """Return the moments of all items for each user code, (n, n_items)."""
-    items = np.arange(draws.rows.shape[1] - draws.n_users)
-
-    def dot(a, b):
-        return a @ b.T
-
-    return _moments(draws, users, items, user_features, None, dot, np.add.outer)
-
-
-def grid_means(draws, users, user_features):
+def grid_means(draws, users, user_features, context=(), values=None):
     """Return the mean ratings of all items for each user code, (n, n_items).
 
-    The factors of many draws lie side by side, so that one product of matrices makes
-    both the sums over factors and the averages over draws.
+    `context` holds codes of further columns for each user, and `values` their factors,
+    (n, n_columns - 2). The factors of many draws lie side by side, so that one product
+    of matrices makes both the sums over factors and the averages over draws.
     """
-    d, n_items = draws.n_factors, draws.rows.shape[1] - draws.n_users
+    d, kind, items = draws.n_factors, draws.kind, draws.rows_of(1)
+    n_items = draws.sizes[1]
     step = max(1, BYTES_AT_ONCE // (4 * d * max(n_items, len(users))))
     total = np.zeros((len(users), n_items), np.float32)
-    biases = np.zeros((len(users), 1)), np.zeros(n_items)
+    of_users, of_items = np.zeros((len(users), 1)), np.zeros(n_items)
     for first in range(0, len(draws.weights), step):
-        part = range(first, min(first + step, len(draws.weights)))
-        weights = draws.weights[part.start : part.stop].astype(np.float32)
-        u = np.stack([row_means(draws, s, 0, users, user_features) for s in part])
-        v = draws.rows[part.start : part.stop, draws.n_users :].astype(np.float32)
-        u = u.astype(np.float32) * weights[:, None, None]
-        total += _side_by_side(u[..., :d]) @ _side_by_side(v[..., :d]).T
-        biases[0][:] += u[..., d:].sum(axis=(0, 2))[:, None]
-        biases[1][:] += np.einsum("s,snf->n", weights, v[..., d:])
-    return total + (biases[0] + biases[1]).astype(np.float32)
+        part = slice(first, min(first + step, len(draws.weights)))
+        weights = draws.weights[part].astype(np.float32)
+        factors = []
+        for s, weight in zip(range(part.start, part.stop), weights, strict=True):
+            rows = [row_means(draws, s, 0, users, user_features)]
+            for c, code in enumerate(context):
+                rows.append(values[:, [c]] * row_means(draws, s, 2 + c, code))
+            f, together = _combined(rows, d)
+            factors.append(weight * together.astype(np.float32))
+            of_users[:, 0] += weight * f
+        v = draws.rows[part, items].astype(np.float32)
+        total += _side_by_side(np.stack(factors)) @ _side_by_side(v[..., :d]).T
+        of_items += np.einsum("s,snf->n", weights, v[..., d:], dtype=kind)
+    return total + (of_users + of_items).astype(np.float32)
 
 
 def similarities(draws, side, codes):
     """Return mean cosines of the factors at `codes` of a side with those of all."""
-    own = slice(draws.n_users) if side == 0 else slice(draws.n_users, None)
     total = 0.0
     for weight, rows in zip(draws.weights, draws.rows, strict=True):
-        v = rows[own, : draws.n_factors].astype(np.float64)
+        v = rows[draws.rows_of(side), : draws.n_factors].astype(np.float64)
         v /= np.linalg.norm(v, axis=1, keepdims=True)
         total = total + weight * (v[codes] @ v.T)
     return total
 
 
-def row_means(draws, s, side, codes, features):
-    """Return the rows of users or items under draw s, prior means where unknown."""
-    first = 0 if side == 0 else draws.n_users
-    mean = draws.rows[s, first + np.maximum(codes, 0)]
+def row_means(draws, s, side, codes, features=None):
+    """Return the rows of a side under draw s, prior means where unknown, (n, q)."""
+    first = draws.rows_of(side).start
+    mean = draws.rows[s, first + np.maximum(codes, 0)].astype(draws.kind)
     unknown = codes < 0
     if unknown.any():
         mean[unknown] = draws.hyper[s, side, 0]
-        if features.shape[1]:
+        if features is not None and features.shape[1]:
             links = draws.side_links(side)[s, : features.shape[1]]
-            mean[unknown] += features[unknown] @ links
+            mean[unknown] += features[unknown] @ links.astype(draws.kind)
     return mean
 
 
@@ -133,44 +160,48 @@ def _side_by_side(x):
     return np.ascontiguousarray(x.transpose(1, 0, 2)).reshape(x.shape[1], -1)
 
 
-def _moments(draws, users, items, user_features, item_features, dot, outer):
-    mean = square = within = noise = 0.0
-    d = draws.n_factors
-    for s, weight in enumerate(draws.weights):
-        u = _side(draws, s, 0, users, user_features)
-        v = _side(draws, s, 1, items, item_features)
-        f = dot(u.mean[:, :d], v.mean[:, :d]).astype(np.float64)
-        f += outer(u.mean[:, d:].sum(axis=1), v.mean[:, d:].sum(axis=1))
-        mean, square = mean + weight * f, square + weight * f * f
-        within = within + weight * _row_variance(u, v, d, dot, outer)
-        noise = noise + weight * _noise_product(u, v, outer) / draws.noise[s, 0]
-    return RatingMoments(mean, np.maximum(square - mean**2, 0.0) + within, noise)
+def _combined(rows, d):
+    """Return the sum of all products of two rows and all biases, and that of factors.
+
+    `rows` holds an array (n, q) for each side.
+    """
+    together, f = rows[0][:, :d], rows[0][:, d:].sum(axis=1, dtype=np.float64)
+    for x in rows[1:]:
+        f += np.einsum("nf,nf->n", together, x[:, :d]) + x[:, d:].sum(axis=1)
+        together = together + x[:, :d]
+    return f, together
+
+
+def _sides(draws, s, codes, values, features):
+    sides = [_side(draws, s, side, codes[side], features[side]) for side in (0, 1)]
+    for c, code in enumerate(codes[2:]):
+        z, further = values[:, [c]], _side(draws, s, 2 + c, code, None)
+        variance = None if further.variance is None else z**2 * further.variance
+        sides.append(further._replace(mean=z * further.mean, variance=variance))
+    return sides
 
 
 def _side(draws, s, side, codes, features):
-    first = 0 if side == 0 else draws.n_users
     mean = row_means(draws, s, side, codes, features)
-    noise = 1.0 / draws.noise[s, 1 + first + np.maximum(codes, 0)]
+    place = draws.rows_of(side).start + np.maximum(codes, 0)
+    noise = 1.0 / draws.noise[s, 1 + place].astype(draws.kind)
     unknown = codes < 0
     if not unknown.any():
         return _Side(mean, None, noise)
-    precision = draws.hyper[s, side, 1]
+    precision = draws.hyper[s, side, 1].astype(draws.kind)
     variance = np.zeros_like(mean)
     variance[unknown] = 1.0 / precision
     noise[unknown] = draws.dof / (draws.dof - 2.0) if draws.dof else 1.0  # E 1/s
     return _Side(mean, variance, noise)
 
 
-def _row_variance(u, v, d, dot, outer):
-    """Return the variance of x_i . x_j due to unknown users and items."""
-    if u.variance is None and v.variance is None:
-        return 0.0
-    vu = np.zeros_like(u.mean) if u.variance is None else u.variance
-    vv = np.zeros_like(v.mean) if v.variance is None else v.variance
-    total = dot(vu[:, :d], v.mean[:, :d] ** 2 + vv[:, :d])
-    total = total + dot(u.mean[:, :d] ** 2, vv[:, :d])
-    return total + outer(vu[:, d:].sum(axis=1), vv[:, d:].sum(axis=1))
-
-
-def _noise_product(u, v, outer):
-    return np.exp(outer(np.log(u.noise), np.log(v.noise)))
+def _row_variance(sides, together, d):
+    """Return the variance of the mean rating that is due to unknown rows."""
+    total, variances = 0.0, 0.0
+    for mean, own, _ in sides:
+        if own is not None:
+            others = (together - mean[:, :d]) ** 2 + variances
+            total = total + np.sum(own[:, :d] * others, axis=1)
+            total = total + own[:, d:].sum(axis=1)
+            variances = variances + own[:, :d]
+    return total

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 
 def label_columns(X):
-    """Return the two columns of X as arrays of their own types."""
+    """Return the columns of X, user, item and others, as arrays of their own types."""
     if hasattr(X, "columns"):  # a data frame: its columns differ in type
         columns = [X[name] for name in X.columns]
     elif hasattr(X, "__array__"):
@@ -30,14 +30,13 @@ def label_columns(X):
         columns = [_objects(column) for column in zip(*rows, strict=True)]
     if not len(X):
         raise ValueError("Found 0 sample(s) in X while a minimum of 1 is required.")
-    if len(columns) != 2:
+    if len(columns) < 2:
         shape = len(X), len(columns)
         raise ValueError(
             f"Found array with {len(columns)} feature(s) (shape={shape}) while a "
-            "minimum of 2 is required, and no more: the user and the item of each "
-            "rating"
+            "minimum of 2 is required: the user and the item of each rating"
         )
-    names = ("user", "item")
+    names = ("user", "item", *["context"] * (len(columns) - 2))
     return [_natural(name, x) for name, x in zip(names, columns, strict=True)]
 
 

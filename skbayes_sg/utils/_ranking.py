@@ -88,7 +88,7 @@ def _hits(X, users, recommended, n):
     known, rows = encode(labels)
     if len(known) < len(labels):
         raise ValueError("users holds a label twice; each user needs one row")
-    chosen_by, chosen = label_columns(X)
+    chosen_by, chosen = label_columns(X)[:2]
     items, codes = encode(joined(label_list(recommended.ravel()), chosen))
     lists, chosen = np.split(codes, [recommended.size])
     lists = lists.reshape(recommended.shape)[:, :n]

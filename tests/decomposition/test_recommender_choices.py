@@ -191,13 +191,13 @@ def test_cut_points_are_found_where_the_data_were_cut():
         noise=np.concatenate([[4.0], np.ones(1 + n)])[None],
         links=np.zeros((1, 0, 2)),
         weights=np.ones(1),
-        n_users=1,
+        sizes=(1, n),
         n_factors=1,
         n_user_features=0,
         dof=0.0,
     )
-    users, items = np.zeros(n, int), np.arange(n)
-    ratings = in_order(users, items, y, None, (1, n))
+    codes = np.zeros(n, int), np.arange(n)
+    ratings = in_order(codes, y, None, np.zeros((n, 0)), (1, n))
     levels = fit_levels(draws, ratings, y - y.mean(), np.arange(4.0))
     np.testing.assert_allclose(levels.cuts, cuts, atol=0.08)
     assert levels.mixed < 0.1

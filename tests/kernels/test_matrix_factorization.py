@@ -47,6 +47,7 @@ from skbayes_sg.kernels.protocol.model import (
 from tests.kernels.test_models import assert_close, central_differences
 
 N_USERS, N_ITEMS = 4, 3
+N_FURTHER = 3, 1  # labels of a further column, and the one row of numbers
 KINDS = {
     "plain": {"biases": False, "features": False, "dof": 0.0},
     "biases": {"features": False, "weighted": True},
@@ -59,6 +60,7 @@ KINDS = {
         "weighted": True,
         "unobserved": 0.7,
     },
+    "context": {"weighted": True, "context": True},
 }
 
 
@@ -78,33 +80,42 @@ def factorization(
     weighted=False,
     kind=MatrixFactorization,
     unobserved=0.0,
+    context=False,
 ):
     """Return a small model, every cell of the matrix rated at most once."""
     rng = np.random.default_rng(n)
     q = d + biases
     cells = rng.permutation(N_USERS * N_ITEMS)[:n]
-    pairs = np.stack([cells // N_ITEMS, N_USERS + cells % N_ITEMS], 1).astype(INDEX)
+    sizes = [N_USERS, N_ITEMS, *(N_FURTHER if context else ())]
+    firsts = np.cumsum([0, *sizes])
+    pairs = np.stack([cells // N_ITEMS, N_USERS + cells % N_ITEMS], 1)
+    values = np.ones((n, len(sizes) - 2))
+    if context:
+        others = [rng.integers(size, size=n) for size in N_FURTHER]
+        pairs = np.column_stack([pairs, np.stack(others, axis=1) + firsts[2:-1]])
+        values[:, 1] = rng.normal(size=n)
     p = 2 if features else 0
     Z = rng.normal(size=(N_USERS + N_ITEMS, p))
     Z[0] = 0.0
     start = np.concatenate(
-        [rng.normal(size=(2, 1, q)), rng.uniform(1, 3, (2, 1, q))], axis=1
+        [rng.normal(size=(len(sizes), 1, q)), rng.uniform(1, 3, (len(sizes), 1, q))],
+        axis=1,
     )
     return for_kernels(
         kind(
-            pairs=pairs,
+            pairs=pairs.astype(INDEX),
+            values=values,
             y=rng.normal(size=n),
             weights=rng.uniform(0.5, 2.0, n if weighted else 0),
             n_users=N_USERS,
             n_items=N_ITEMS,
+            firsts=firsts,
             n_factors=d,
             biases=biases,
             features=features_of(Z[:N_USERS], Z[N_USERS:]),
             n_user_features=p,
             prior=RowPrior(start, 3.0, rng.uniform(1, 2, q), True),
-            noise=RatingNoise(
-                1.7, 2.0, True, dof, np.ones(N_USERS + N_ITEMS), unobserved
-            ),
+            noise=RatingNoise(1.7, 2.0, True, dof, np.ones(firsts[-1]), unobserved),
             refresh_every=1,
         )
     )
@@ -116,10 +127,11 @@ def random_work(model, seed=0):
     work.noise[:] = rng.uniform(0.5, 2.0, work.noise.size)
     if model.noise.dof == 0.0:
         work.noise[1:] = 1.0
+    work.noise[1 + N_USERS + N_ITEMS :] = 1.0  # of further columns
     work.links[:] = rng.normal(size=work.links.shape)
     data, indices, indptr, n = model.features
     Z = sp.csr_array((data, indices, indptr), (len(work.links), n))
-    work.mean[:] += Z.T @ work.links
+    work.mean[:n] += Z.T @ work.links
     return work
 
 
@@ -214,17 +226,17 @@ def test_a_recorded_draw_holds_all_unknowns(kind):
     work, theta = random_work(model), random_theta(model)
     out = np.full(n_recorded(model), np.nan)
     record(model, work, theta, out)
-    q = model.n_factors + model.biases
-    rows = (N_USERS + N_ITEMS) * q
+    q, n_sides = model.n_factors + model.biases, len(model.firsts) - 1
+    rows = model.firsts[-1] * q
     np.testing.assert_array_equal(out[:rows], theta[:rows])
-    hyper = out[rows : rows + 4 * q].reshape(2, 2, q)
+    hyper = out[rows : rows + 2 * n_sides * q].reshape(n_sides, 2, q)
     if isinstance(model, LogScaleFactorization):
         m, log_precision = theta[rows:].reshape(2, 2, q).swapaxes(0, 1)
         np.testing.assert_allclose(hyper, np.stack([m, np.exp(log_precision)], 1))
     else:
         np.testing.assert_array_equal(hyper, work.hyper)
     rest = np.concatenate([work.noise, work.links.ravel()])
-    np.testing.assert_array_equal(out[rows + 4 * q :], rest)
+    np.testing.assert_array_equal(out[rows + 2 * n_sides * q :], rest)
 
 
 @pytest.mark.parametrize("beta", [1.0, 0.5])
@@ -316,13 +328,13 @@ def test_curvature_is_the_hessian_where_the_fit_is_perfect(kind):
 def test_largest_curvature_is_the_largest_eigenvalue(kind):
     model = factorization(**KINDS[kind])
     work, theta = random_work(model), random_theta(model)
-    n, q = model.n_users + model.n_items, width(model)
+    n, q = model.firsts[-1], width(model)
     unit, H = np.random.default_rng(0).uniform(0.5, 2.0, theta.size), []
     for direction in np.eye(theta.size, dtype=theta.dtype)[: n * q]:
         out = np.zeros_like(theta)
         apply_curvature(model, work, theta, direction, out)
         H.append(out[: n * q])
-    H += np.diag(np.repeat(work.hyper[:, 1], [model.n_users, model.n_items], 0).ravel())
+    H += np.diag(np.repeat(work.hyper[:, 1], np.diff(model.firsts), 0).ravel())
     expected = np.linalg.eigvalsh(H * np.outer(unit, unit)[: n * q, : n * q])[-1]
     guess = np.random.default_rng(1).normal(size=theta.size)
     found = largest_curvature(model, work, theta, unit, guess, 300)

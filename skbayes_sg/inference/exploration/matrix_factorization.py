@@ -28,9 +28,13 @@ from skbayes_sg.kernels.models.matrix_factorization import (
     MatrixFactorization,
     has_rows_alone,
     largest_curvature,
+    n_theta_rows,
     width,
 )
-from skbayes_sg.kernels.models.matrix_factorization_draws import unpack
+from skbayes_sg.kernels.models.matrix_factorization_draws import (
+    rating_means,
+    unpack_of,
+)
 from skbayes_sg.kernels.passes import hessian_diagonal
 from skbayes_sg.kernels.protocol.gradient import (
     batch_size_of,
@@ -50,7 +54,6 @@ from skbayes_sg.kernels.protocol.sampler import (
 from skbayes_sg.kernels.samplers import BAOAB, LazyLangevin, LeimkuhlerMatthews
 
 MONITORED_RATINGS = 50  # whose means chains must agree on
-MAX_FULL = 10_000_000  # ratings up to which the full gradient is the cheapest
 LAZY_SHARE = 0.04  # of all rows; lazy steps pay where a minibatch touches fewer
 MODE_STEPS = 10_000  # of the search for the center of a control variate
 TOLERANCE = 0.2  # relative excess of variance that gradient noise may cause
@@ -59,7 +62,8 @@ NOISE_ROUNDS = 3  # of conditional means, from which the noise starts
 WARM_UP_REFRESH = 4  # iterations per draw of the noise, a pass over all ratings
 ROUNDS = 10, 20, 40, 80  # iterations before each measurement of the units
 LATE_ROUNDS = 160, 320  # where there are few ratings
-CONTINUED = (20,)  # where chains start at earlier draws
+CONTINUED = (20,)  # where chains start at earlier draws, or at those of a sample
+SAMPLED = 1_000_000  # ratings, or a tenth, that the first rounds see if there are more
 FEW = 3000  # ratings
 MEASURED = 100_000  # ratings at which a measurement looks, over several draws
 MARGIN = 6.0  # sds of the log of the largest curvature, over draws, that steps allow
@@ -78,6 +82,7 @@ def _(model, request):
         rng = np.random.default_rng(request.seed("factors"))
         draws = [random_start(model, rng) for _ in range(settings.n_chains)]
         draws = np.stack(draws)
+    draws = draws.astype(model.y.dtype)  # earlier draws may be kept in another type
     if settings.preconditioner == "none":
         region = row_geometry(model, draws)._replace(coordinates=Identity())
         limit = None
@@ -111,11 +116,8 @@ def _(model, draws):
     # Factors rotate from chain to chain, the means of ratings do not.
     n, d = n_rows(model), model.n_factors
     idx = np.unique(np.linspace(0, n - 1, min(n, MONITORED_RATINGS)).astype(int))
-    rows = unpack(draws, model.n_users + model.n_items, width(model)).rows
-    users, items = model.pairs[idx].T
-    u, v = rows[:, :, users].astype(float), rows[:, :, items].astype(float)
-    means = np.einsum("cskf,cskf->csk", u[..., :d], v[..., :d])
-    return means + u[..., d:].sum(axis=-1) + v[..., d:].sum(axis=-1)
+    rows = unpack_of(model, draws).rows
+    return rating_means(rows, model.pairs[idx], model.values[idx], d)
 
 
 def automatic_sampler(model, settings):
@@ -123,9 +125,9 @@ def automatic_sampler(model, settings):
     size = rating_batch_size(model, settings)
     if size == n_rows(model):
         return WARM_UP_SAMPLER
-    n = model.n_users + model.n_items
+    n = n_theta_rows(model)
     few = 2 * size < LAZY_SHARE * n and has_rows_alone(model)
-    few = few and model.noise.unobserved == 0.0
+    few = few and model.noise.unobserved == 0.0 and model.pairs.shape[1] == 2
     return LazyLangevin() if few else LeimkuhlerMatthews()
 
 
@@ -138,8 +140,7 @@ def rating_batch_size(model, settings):
     check_batch_size(size, n)
     if size != "auto":
         return size
-    exact = gradient == "full" if is_name else is_exact(gradient)
-    if exact or (is_name and gradient == "auto" and n <= MAX_FULL):
+    if gradient in ("full", "auto") if is_name else is_exact(gradient):
         return n
     return min(n, max(1000, n // 10))
 
@@ -180,14 +181,14 @@ def row_geometry(model, draws, earlier=None):
     All factors of a row share one unit, the root mean square of their curvatures: it
     grows with the number of ratings, and rotations leave it as it is.
     """
-    d, q, n = model.n_factors, width(model), model.n_users + model.n_items
+    d, q, n = model.n_factors, width(model), n_theta_rows(model)
     places = [(work_at(model, draw), theta_of(model, draw)) for draw in draws]
     total = np.zeros((n, q))
     for work, theta in places:
         out = np.zeros(theta.size)
         hessian_diagonal(model, work, theta, out)
         total += out[: n * q].reshape(n, q)
-        total += np.repeat(work.hyper[:, 1], [model.n_users, model.n_items], axis=0)
+        total += np.repeat(work.hyper[:, 1], np.diff(model.firsts), axis=0)
         total += _curvature_of_all_pairs(model, work, theta)
     total /= len(draws)
     total[:, :d] = np.sqrt(np.mean(total[:, :d] ** 2, axis=1, keepdims=True))
@@ -209,7 +210,7 @@ def row_geometry(model, draws, earlier=None):
 
 def _curvature_of_all_pairs(model, work, theta):
     """Return alpha c sum_j V_jf^2 for users, and the same for items, (n, q)."""
-    n, q, c = model.n_users + model.n_items, width(model), model.noise.unobserved
+    n, q, c = n_theta_rows(model), width(model), model.noise.unobserved
     if c == 0.0:
         return np.zeros((n, q))
     squares = theta[: n * q].reshape(n, q).astype(np.float64) ** 2
@@ -221,10 +222,10 @@ def _curvature_of_all_pairs(model, work, theta):
 
 def random_start(model, rng):
     """Return a recorded draw with factors from the prior's start and no biases."""
-    n, q = model.n_users + model.n_items, width(model)
+    n, q = n_theta_rows(model), width(model)
     work = init_work(model)
     rows = rng.standard_normal((n, q)) / np.sqrt(
-        np.repeat(work.hyper[:, 1], [model.n_users, model.n_items], axis=0)
+        np.repeat(work.hyper[:, 1], np.diff(model.firsts), axis=0)
     )
     rows[:, model.n_factors :] = 0.0
     parts = (rows, work.hyper, work.noise, work.links)
@@ -234,20 +235,45 @@ def random_start(model, rng):
 def warm_up(model, draws, request):
     """Move recorded draws, (n_chains, dim), towards the posterior, by full gradients.
 
-    Returns the draws and the geometry there. With few ratings the curvature is tens of
+    Returns the draws and the geometry there. Many ratings are sampled first, since a
+    tenth of them puts the factors of items close to where all of them do, and those of
+    users follow in few iterations. With few ratings the curvature is tens of
     times larger at some draws than at others, so it is measured at many of them.
     """
-    sampler, gradient = WARM_UP_SAMPLER, Full()
     model = for_kernels(model._replace(refresh_every=WARM_UP_REFRESH))
-    region, n = row_geometry(model, draws), n_rows(model)
-    rounds = ROUNDS + LATE_ROUNDS if n <= FEW else ROUNDS
+    n = n_rows(model)
+    stages = [(model, ROUNDS + LATE_ROUNDS if n <= FEW else ROUNDS)]
     if request.start is not None and n > FEW:
-        rounds = CONTINUED
-    request.progress.expect(len(draws) * (sum(rounds) + _least_iterations(request)))
+        stages = [(model, CONTINUED)]
+    elif n > 2 * SAMPLED and model.noise.unobserved == 0.0:
+        sample_of_rows = np.random.default_rng(0).random(n) < max(0.1, SAMPLED / n)
+        stages = [(_part(model, sample_of_rows), ROUNDS), (model, CONTINUED)]
+    length = sum(sum(rounds) for _, rounds in stages) + _least_iterations(request)
+    request.progress.expect(len(draws) * length)
+    for part, rounds in stages:
+        name = "warm-up" if n_rows(part) == n else "sample"
+        draws, region = _settle(part, draws, rounds, request, name)
+    return draws, region
+
+
+def _part(model, chosen):
+    """Return the model of some ratings."""
+    arrays = {name: getattr(model, name) for name in ("pairs", "values", "y")}
+    if model.weights.size:
+        arrays["weights"] = model.weights
+    return for_kernels(
+        model._replace(**{name: array[chosen] for name, array in arrays.items()})
+    )
+
+
+def _settle(model, draws, rounds, request, name):
+    """Run `rounds` of iterations, and measure the geometry after each."""
+    sampler, gradient, n = WARM_UP_SAMPLER, Full(), n_rows(model)
+    region = row_geometry(model, draws)
     for length in rounds:
         places = min(max(MEASURED // n, 1), length // ROUNDS[0])
         h = 0.5 * request.share * automatic_row_step(model, sampler, gradient, region)
-        options = request.run_options(f"warm-up-{length}")
+        options = request.run_options(f"{name}-{length}")
         moved = sample(
             continued(model, draws),
             sampler,
@@ -274,7 +300,7 @@ def _(model, draws, step_size):
     h, y, d, size = step_size, model.y, model.n_factors, 2**16
     limit = MAX_FIT * (float(np.abs(y).max()) or 1.0)
     for chain, draw in ((c, draw) for c, own in enumerate(draws) for draw in own):
-        parts = unpack(draw, model.n_users + model.n_items, width(model))
+        parts = unpack_of(model, draw)
         x = parts.rows
         if not np.all(parts.hyper[:, 1] > 0.0):
             raise DivergenceError(
@@ -283,9 +309,8 @@ def _(model, draws, step_size):
                 'step_size="auto"'
             )
         for first in range(0, y.size, size):
-            u, v = x[model.pairs[first : first + size].T]
-            fit = np.einsum("kf,kf->k", u[:, :d], v[:, :d])
-            fit += u[:, d:].sum(axis=1) + v[:, d:].sum(axis=1)
+            here = slice(first, first + size)
+            fit = rating_means(x, model.pairs[here], model.values[here], d)
             worst = np.abs(fit).max()
             if not worst <= limit:
                 raise DivergenceError(
@@ -297,13 +322,15 @@ def _(model, draws, step_size):
 
 def continued(model, draws):
     """Return the model with m, lambda and the noise starting at means in `draws`."""
-    parts = unpack(draws, model.n_users + model.n_items, width(model))
-    start, noise = parts.hyper.mean(axis=0), parts.noise.mean(axis=0)
+    parts = unpack_of(model, draws)
+    start, noise = (np.mean(x, axis=0, dtype=float) for x in (parts[1], parts[2]))
     d = model.n_factors  # their order is another one in every chain
     start[:, :, :d] = start[:, :, :d].mean(axis=2, keepdims=True)
     return model._replace(
         prior=model.prior._replace(start=start.astype(model.y.dtype)),
-        noise=model.noise._replace(precision=float(noise[0]), own=noise[1:]),
+        noise=model.noise._replace(
+            precision=float(noise[0]), own=noise[1:].astype(model.y.dtype)
+        ),
     )
 
 
@@ -313,13 +340,14 @@ def with_noise(model):
     A rating far out would drag its factors along before the noise of its user and its
     item has grown. Conditional means, in turn.
     """
-    n, users, items = model.n_users, *model.pairs.T
+    n, users, items = model.n_users, *model.pairs[:, :2].T
     alpha, rate, learns, dof, own, unobserved = model.noise
     if unobserved > 0.0:
         return model
     weights = model.weights if model.weights.size else np.ones(model.y.size)
     squares, own = weights * model.y.astype(np.float64) ** 2, own.astype(np.float64)
-    sides = (users, items, slice(n)), (items, users, slice(n, None))
+    item_rows = slice(n, n + model.n_items)
+    sides = (users, items, slice(n)), (items, users, item_rows)
     for _ in range(NOISE_ROUNDS):
         for code, other, here in sides:
             if dof > 0.0:

@@ -29,6 +29,7 @@ from skbayes_sg.kernels.models.matrix_factorization import (
     MatrixFactorization,
     add_row_prior_gradient,
     add_row_prior_hessian,
+    add_slope,
     apply_curvature,
     as_matrix,
     residuals,
@@ -66,6 +67,7 @@ class ImplicitWork(NamedTuple):
     residual: np.ndarray
     alpha: np.ndarray
     block: np.ndarray
+    slope: np.ndarray
     moments: np.ndarray
     sums: np.ndarray
     gram: np.ndarray  # (3, d, d)
@@ -165,9 +167,7 @@ def _(model, work, theta, direction, out):
             total += x[i, f] * v[j, f] + v[i, f] * x[j, f]
         w = weights[k] if weights.size else theta.dtype.type(1.0)
         total *= work.noise[0] * (w - c)
-        for f in range(d):
-            g[i, f] += total * x[j, f]
-            g[j, f] += total * x[i, f]
+        add_slope(model, k, x, total, g)
     # Of all pairs: sum_j (dU_i . V_j + U_i . dV_j) V_j, and the same for items.
     _grams(model, work, x)
     strength, cross = _strength(model, work), work.gram[2]

@@ -33,7 +33,7 @@ from skbayes_sg.kernels.models.matrix_factorization import (
 from skbayes_sg.kernels.models.matrix_factorization_conditionals import (
     draw_links_and_noise,
 )
-from skbayes_sg.kernels.models.matrix_factorization_draws import unpack
+from skbayes_sg.kernels.models.matrix_factorization_draws import unpack_of
 from skbayes_sg.kernels.protocol.model import (
     add_prior_gradient,
     log_prior,
@@ -121,7 +121,7 @@ def _(model, work, theta, out):
 @theta_of.register(LogScaleFactorization)
 def _(model, draw):
     n, q = model.n_users + model.n_items, width(model)
-    hyper = unpack(draw, n, q).hyper.copy()
+    hyper = unpack_of(model, draw).hyper.copy()
     hyper[:, 1] = unconstrain(Exp(q), hyper[:, 1])
     theta = np.concatenate([draw[: n * q], hyper.ravel()])
     return np.ascontiguousarray(theta, model.y.dtype)

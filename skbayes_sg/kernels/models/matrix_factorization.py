@@ -3,20 +3,28 @@
     y_k ~ N(U_i . V_j + b_i + c_j, 1 / (alpha s_i t_j)),   rating k, of item j by user i
     x_i = (U_i, b_i) ~ N(m + B' z_i, diag(lambda)^-1),     features z_i, if any
 
-Items have a prior of the same form with m, lambda and B of their own. The ratings are
-the rows of the data, so N/n scales the likelihood alone. theta is a matrix of width
-q = d + 1 for d factors, or d without biases:
+Items have a prior of the same form with m, lambda and B of their own. Further columns,
+such as the day of a rating, add rows W_c with a prior m, lambda of their own, and the
+mean of a rating is that of a factorization machine (Rendle, 2010),
+
+    U_i . V_j + b_i + c_j + sum_c z_kc (W_c . (U_i + V_j) + e_c)
+                          + sum_(c < c') z_kc z_kc' W_c . W_c',
+
+where z_kc is 1 if column c holds labels, or the number in it. The ratings are the rows
+of the data, so N/n scales the likelihood alone. theta is a matrix of width q = d + 1
+for d factors, or d without biases:
 
     | rows of theta                  | number          |
     |--------------------------------|-----------------|
     | U_i, b_i of the users          | n_users         |
     | V_j, c_j of the items          | n_items         |
+    | W_c, e_c of each column        | n_further       |
 
 All other unknowns live in the work, and are drawn from their conjugate conditionals
 every `refresh_every` iterations: see `matrix_factorization_conditionals`. A recorded
-draw is the rows of users and items, then m and lambda of users and of items, then
-alpha, all s and all t, then B of users and of items. In `log_scale_factorization` the
-sampler moves m and lambda as well.
+draw is the rows of theta, then m and lambda of users, of items and of each column, then
+alpha, all s, all t and a 1 for each further row, then B of users and of items. In
+`log_scale_factorization` the sampler moves m and lambda as well.
 """
 
 import math
@@ -57,7 +65,7 @@ CHUNK = 256  # ratings whose residuals are held at once
 class RowPrior(NamedTuple):
     """The prior of the rows of users and items, and where its unknowns start."""
 
-    start: np.ndarray  # (2, 2, q): m and lambda of users, of items
+    start: np.ndarray  # (n_sides, 2, q): m and lambda of users, of items, ...
     shape: float  # of lambda_f ~ Gamma(shape, rate_f)
     rate: np.ndarray  # (q,)
     learns: bool
@@ -70,21 +78,23 @@ class RatingNoise(NamedTuple):
     rate: float  # of alpha ~ Gamma(1, rate)
     learns: bool
     dof: float  # s_i, t_j ~ Gamma(dof / 2, dof / 2); 0: all are 1
-    own: np.ndarray  # (n_users + n_items,) s and t, where they start
+    own: np.ndarray  # (n_rows,) s and t, where they start, and 1 for further rows
     unobserved: float = 0.0  # weight of a pair without a rating
 
 
 class MatrixFactorization(NamedTuple):
     """Ratings, features of users and items, and priors."""
 
-    pairs: np.ndarray  # (N, 2) int32: rows of theta, of the user and of the item
+    pairs: np.ndarray  # (N, n_sides) int32: rows of theta, of user, item, ...
+    values: np.ndarray  # (N, n_sides - 2) z of the further columns
     y: np.ndarray  # (N,) ratings, centered
     weights: np.ndarray  # (N,), or (0,) when all are 1
     n_users: int
     n_items: int
+    firsts: np.ndarray  # (n_sides + 1,) int64: first row of users, items, ..., and end
     n_factors: int  # d
     biases: bool
-    features: CSRRows  # (p, n_users + n_items) those of users, then those of items
+    features: CSRRows  # (p, n_rows of theta) those of users, then those of items
     n_user_features: int
     prior: RowPrior
     noise: RatingNoise
@@ -94,15 +104,16 @@ class MatrixFactorization(NamedTuple):
 class FactorizationWork(NamedTuple):
     """The unknowns that are not part of theta, and buffers."""
 
-    hyper: np.ndarray  # (2, 2, q) m and lambda of users, of items
-    mean: np.ndarray  # (n_users + n_items, q) m + B' z_i
+    hyper: np.ndarray  # (n_sides, 2, q) m and lambda of users, of items, ...
+    mean: np.ndarray  # (n_theta_rows, q) m + B' z_i
     links: np.ndarray  # (p, q) B
     kappa: np.ndarray  # (2,) precision of B of users, of items, relative to lambda
-    noise: np.ndarray  # (1 + n_users + n_items,) alpha, s, t
+    noise: np.ndarray  # (1 + n_theta_rows,) alpha, s, t, 1
     count: np.ndarray  # (1,) int64: refreshes so far
     residual: np.ndarray  # (CHUNK,)
     alpha: np.ndarray  # (CHUNK,)
     block: np.ndarray  # (CHUNK,) row indices
+    slope: np.ndarray  # (q,)
     moments: np.ndarray  # (2, q) float64
     sums: np.ndarray  # (2, max(n_users, n_items)) float64
 
@@ -116,7 +127,7 @@ class FactorizationAnchor(NamedTuple):
 
 @n_parameters.register(MatrixFactorization)
 def _(model):
-    return (model.n_users + model.n_items) * width(model)
+    return n_theta_rows(model) * width(model)
 
 
 @n_rows.register(MatrixFactorization)
@@ -132,10 +143,9 @@ def _(model):
 @init_work.register(MatrixFactorization)
 def _(model):
     dtype, q, start = model.y.dtype, width(model), model.prior.start
-    sizes = [model.n_users, model.n_items]
     return FactorizationWork(
         hyper=start.astype(dtype),
-        mean=np.repeat(start[:, 0], sizes, axis=0).astype(dtype),
+        mean=np.repeat(start[:, 0], np.diff(model.firsts), axis=0).astype(dtype),
         links=np.zeros((model.features.indptr.size - 1, q), dtype),
         kappa=np.ones(2, dtype),
         noise=np.append(model.noise.precision, model.noise.own).astype(dtype),
@@ -143,50 +153,37 @@ def _(model):
         residual=np.zeros(CHUNK, dtype),
         alpha=np.zeros(CHUNK, dtype),
         block=row_buffer()[:CHUNK],
+        slope=np.zeros(q, dtype),
         moments=np.zeros((2, q)),
-        sums=np.zeros((2, max(sizes))),
+        sums=np.zeros((2, max(model.n_users, model.n_items))),
     )
 
 
 @add_gradient.register(MatrixFactorization)
 def _(model, work, theta, idx, scale, out):
-    pairs, d, q = model.pairs, model.n_factors, width(model)
+    q = width(model)
     x, g = as_matrix(theta, q), as_matrix(out, q)
     for first in range(0, idx.size, CHUNK):
         block = idx[first : first + CHUNK]
         r = scores(model, work, x, block)
         for b in range(block.size):
-            i, j = pairs[block[b], 0], pairs[block[b], 1]
-            u, v, gu, gv = x[i], x[j], g[i], g[j]
-            rb = theta.dtype.type(scale) * r[b]
-            for f in range(d):
-                uf, vf = u[f], v[f]
-                gu[f] += rb * vf
-                gv[f] += rb * uf
-            for f in range(d, q):  # a branch here would keep LLVM from vectorizing
-                gu[f] += rb
-                gv[f] += rb
+            add_slope(model, block[b], x, theta.dtype.type(scale) * r[b], g)
 
 
 @add_difference.register(MatrixFactorization)
 def _(model, work, theta, anchor, idx, scale, out):
     # The anchor's scores keep the noise precisions that it was made with: its full
     # gradient did, and the two must cancel in the mean, whatever alpha is now.
-    pairs, d, q = model.pairs, model.n_factors, width(model)
+    q, kind = width(model), theta.dtype.type
     x, g, center = as_matrix(theta, q), as_matrix(out, q), as_matrix(anchor.theta, q)
     r_center = anchor.r
     for first in range(0, idx.size, CHUNK):
         block = idx[first : first + CHUNK]
         r = scores(model, work, x, block)
         for b in range(block.size):
-            i, j = pairs[block[b], 0], pairs[block[b], 1]
-            rb, r0 = scale * r[b], scale * r_center[block[b]]
-            for f in range(d):
-                g[i, f] += rb * x[j, f] - r0 * center[j, f]
-                g[j, f] += rb * x[i, f] - r0 * center[i, f]
-            for f in range(d, q):
-                g[i, f] += rb - r0
-                g[j, f] += rb - r0
+            k = block[b]
+            add_slope(model, k, x, kind(scale) * r[b], g)
+            add_slope(model, k, center, -kind(scale) * r_center[k], g)
 
 
 @init_anchor.register(MatrixFactorization)
@@ -210,23 +207,29 @@ def _(model, work, theta, idx):
 
 @add_hessian_diagonal.register(MatrixFactorization)
 def _(model, work, theta, idx, scale, out):
-    # Exact: U_i . V_j is linear in each of its entries alone.
+    # Exact: the mean of a rating is linear in each entry alone.
     pairs, d, q, weights = model.pairs, model.n_factors, width(model), model.weights
-    x, diagonal = as_matrix(theta, q), as_matrix(out, q)
+    x, diagonal, slope = as_matrix(theta, q), as_matrix(out, q), work.slope
     for first in range(0, idx.size, CHUNK):
         block = idx[first : first + CHUNK]
         alpha = residuals(model, work, x, block)[1]
         for b in range(block.size):
-            i, j = pairs[block[b], 0], pairs[block[b], 1]
+            k = block[b]
             w = scale * alpha[b]
             if weights.size:
-                w *= weights[block[b]]
-            for f in range(d):
-                diagonal[i, f] += w * x[j, f] * x[j, f]
-                diagonal[j, f] += w * x[i, f] * x[i, f]
-            for f in range(d, q):
-                diagonal[i, f] += w
-                diagonal[j, f] += w
+                w *= weights[k]
+            for a in range(pairs.shape[1]):
+                slope[:] = theta.dtype.type(0.0)
+                for c in range(pairs.shape[1]):
+                    if c != a:
+                        z, row = value_of(model, k, c), x[pairs[k, c]]
+                        for f in range(d):
+                            slope[f] += z * row[f]
+                for f in range(d, q):
+                    slope[f] = theta.dtype.type(1.0)
+                z, row = value_of(model, k, a), diagonal[pairs[k, a]]
+                for f in range(q):
+                    row[f] += w * z * z * slope[f] * slope[f]
 
 
 @add_prior_gradient.register(MatrixFactorization)
@@ -247,7 +250,7 @@ def _(model):
 
 @block_prior.register(MatrixFactorization)
 def _(model, work, block, mean, precision):
-    side = 0 if block < model.n_users else 1
+    side = 0 if block < model.n_users else 1  # there are no further rows in blocks
     for f in range(mean.size):
         mean[f] = work.mean[block, f]
         precision[f] = work.hyper[side, 1, f]
@@ -270,9 +273,9 @@ def _(model, t):
 
 @n_recorded.register(MatrixFactorization)
 def _(model):
-    rows = model.n_users + model.n_items
+    rows, n_sides = n_theta_rows(model), model.firsts.size - 1
     links = model.features.indptr.size - 1
-    return (rows + 4 + links) * width(model) + 1 + rows
+    return (rows + 2 * n_sides + links) * width(model) + 1 + rows
 
 
 @record.register(MatrixFactorization)
@@ -287,9 +290,15 @@ def width(model):
 
 
 @helper
+def n_theta_rows(model):
+    """Return the number of users, items and labels of further columns."""
+    return model.firsts[-1]
+
+
+@helper
 def has_rows_alone(model):
-    """Whether theta has nothing but the rows of users and items."""
-    return n_parameters(model) == (model.n_users + model.n_items) * width(model)
+    """Whether theta has nothing but rows of users, items and further columns."""
+    return n_parameters(model) == n_theta_rows(model) * width(model)
 
 
 @helper
@@ -300,7 +309,7 @@ def as_matrix(theta, q):
 
 @helper
 def residuals(model, work, x, block):
-    """Return y_k - U_i . V_j - b_i - c_j and alpha s_i t_j of a block of ratings."""
+    """Return y_k less its mean, and alpha s_i t_j, of a block of ratings."""
     pairs, y, d, q = model.pairs, model.y, model.n_factors, x.shape[1]
     common, own = work.noise[0], work.noise[1:]
     residual, alpha = work.residual[: block.size], work.alpha[: block.size]
@@ -312,9 +321,94 @@ def residuals(model, work, x, block):
             total += u[f] * v[f]
         for f in range(d, q):
             total += u[f] + v[f]
+        if pairs.shape[1] > 2:
+            total += further_mean(model, block[b], x)
         residual[b] = y[block[b]] - total
         alpha[b] = common * own[i] * own[j]
     return residual, alpha
+
+
+@helper
+def value_of(model, k, column):
+    """Return z of rating k in a column, 1 for the user and the item."""
+    kind = model.y.dtype.type
+    return model.values[k, column - 2] if column > 1 else kind(1.0)
+
+
+@helper
+def further_mean(model, k, x):
+    """Return what further columns add to the mean of rating k."""
+    pairs, values, d, q = model.pairs, model.values, model.n_factors, x.shape[1]
+    i, j, total = pairs[k, 0], pairs[k, 1], x.dtype.type(0.0)
+    for c in range(2, pairs.shape[1]):
+        a, own = pairs[k, c], x.dtype.type(0.0)
+        for f in range(d):
+            own += x[a, f] * (x[i, f] + x[j, f])
+        for f in range(d, q):
+            own += x[a, f]
+        for e in range(2, c):
+            b, z = pairs[k, e], values[k, e - 2]
+            for f in range(d):
+                own += z * x[a, f] * x[b, f]
+        total += values[k, c - 2] * own
+    return total
+
+
+@helper
+def add_slope(model, k, x, r, out):
+    """Add r times the derivative of the mean of rating k to the rows of `out`."""
+    pairs, d, q = model.pairs, model.n_factors, x.shape[1]
+    i, j = pairs[k, 0], pairs[k, 1]
+    u, v, gu, gv = x[i], x[j], out[i], out[j]
+    for f in range(d):
+        uf, vf = u[f], v[f]
+        gu[f] += r * vf
+        gv[f] += r * uf
+    for f in range(d, q):  # a branch here would keep LLVM from vectorizing
+        gu[f] += r
+        gv[f] += r
+    if pairs.shape[1] > 2:
+        _add_further_slope(model, k, x, r, out)
+
+
+@helper
+def further_slope(model, k, x, v):
+    """Return the derivative of `further_mean` in direction v."""
+    pairs, values, d, q = model.pairs, model.values, model.n_factors, x.shape[1]
+    i, j, total = pairs[k, 0], pairs[k, 1], x.dtype.type(0.0)
+    for c in range(2, pairs.shape[1]):
+        a, own = pairs[k, c], x.dtype.type(0.0)
+        for f in range(d):
+            own += v[a, f] * (x[i, f] + x[j, f]) + x[a, f] * (v[i, f] + v[j, f])
+        for f in range(d, q):
+            own += v[a, f]
+        for e in range(2, c):
+            b, z = pairs[k, e], values[k, e - 2]
+            for f in range(d):
+                own += z * (v[a, f] * x[b, f] + x[a, f] * v[b, f])
+        total += values[k, c - 2] * own
+    return total
+
+
+@helper
+def _add_further_slope(model, k, x, r, out):
+    pairs, values, d, q = model.pairs, model.values, model.n_factors, x.shape[1]
+    i, j = pairs[k, 0], pairs[k, 1]
+    for c in range(2, pairs.shape[1]):
+        a, ra = pairs[k, c], r * values[k, c - 2]
+        for f in range(d):
+            xa, together = x[a, f], x[i, f] + x[j, f]
+            out[a, f] += ra * together
+            out[i, f] += ra * xa
+            out[j, f] += ra * xa
+        for f in range(d, q):
+            out[a, f] += ra
+        for e in range(2, c):
+            b, rb = pairs[k, e], ra * values[k, e - 2]
+            for f in range(d):
+                xa, xb = x[a, f], x[b, f]
+                out[a, f] += rb * xb
+                out[b, f] += rb * xa
 
 
 @kernel_op
@@ -355,20 +449,30 @@ def take_moments(x, mean, links, kappa, out):
 @helper
 def side_moments(model, work, x, side):
     """Take the moments of users or items; return their number with that of links."""
-    n, p, end = model.n_users, model.n_user_features, model.n_users + model.n_items
-    first, last = (0, n) if side == 0 else (n, end)
-    links = work.links[:p] if side == 0 else work.links[p:]
+    first, last = model.firsts[side], model.firsts[side + 1]
+    links, kappa = links_of(model, work, side)
     rows, mean = x[first:last], work.mean[first:last]
-    take_moments(rows, mean, links, work.kappa[side], work.moments)
+    take_moments(rows, mean, links, kappa, work.moments)
     return last - first + links.shape[0]
 
 
 @helper
+def links_of(model, work, side):
+    """Return B of a side, without rows for further columns, and its kappa."""
+    p, end = model.n_user_features, work.links.shape[0]
+    first, last = (0, p) if side == 0 else (p, end)
+    if side > 1:
+        first = last
+    return work.links[first:last], work.kappa[min(side, 1)]
+
+
+@helper
 def add_row_prior_gradient(model, work, x, out):
-    """Add lambda (mean_i - x_i) of all users and items i to `out`."""
-    n, end = model.n_users, model.n_users + model.n_items
-    _pull(x[:n], work.mean[:n], work.hyper[0, 1], out[:n])
-    _pull(x[n:end], work.mean[n:], work.hyper[1, 1], out[n:end])
+    """Add lambda (mean_i - x_i) of all rows i to `out`."""
+    for side in range(model.firsts.size - 1):
+        first, last = model.firsts[side], model.firsts[side + 1]
+        mean, precision = work.mean[first:last], work.hyper[side, 1]
+        _pull(x[first:last], mean, precision, out[first:last])
 
 
 @helper
@@ -383,7 +487,7 @@ def _pull(x, mean, precision, out):
 def row_log_prior(model, work, x):
     """Return log p(rows and links | m, lambda)."""
     value = 0.0
-    for side in range(2):
+    for side in range(model.firsts.size - 1):
         count = side_moments(model, work, x, side)
         for f in range(x.shape[1]):
             inverse = work.hyper[side, 1, f]
@@ -394,17 +498,17 @@ def row_log_prior(model, work, x):
 
 @helper
 def add_row_prior_hessian(model, work, out):
-    """Add the prior precisions of all users and items to (n, q) `out`."""
-    n = model.n_users
-    for i in range(n + model.n_items):
-        for f in range(out.shape[1]):
-            out[i, f] += work.hyper[0 if i < n else 1, 1, f]
+    """Add the prior precisions of all rows to (n, q) `out`."""
+    for side in range(model.firsts.size - 1):
+        for i in range(model.firsts[side], model.firsts[side + 1]):
+            for f in range(out.shape[1]):
+                out[i, f] += work.hyper[side, 1, f]
 
 
 @helper
 def record_all(model, work, theta, out):
     """Write a draw: the rows in theta, and what the work holds."""
-    rows = theta[: (model.n_users + model.n_items) * width(model)]
+    rows = theta[: n_theta_rows(model) * width(model)]
     hyper, links, first = work.hyper.reshape(-1), work.links.reshape(-1), 0
     for part in (rows, hyper, work.noise, links):
         for j in range(part.size):
@@ -429,14 +533,15 @@ def largest_curvature(model, work, theta, unit, guess, n_iter):
     The Gauss-Newton Hessian of the rows; other parameters, which touch every row, are
     left out. `guess`, where the iteration starts, becomes the eigenvector.
     """
-    n, q = model.n_users + model.n_items, width(model)
+    n, q = n_theta_rows(model), width(model)
     v = guess[: n * q]
     direction, out = np.zeros_like(theta), np.empty_like(theta)
     for _ in range(n_iter):
         size = math.sqrt(np.sum(v * v))
+        out[:] = 0.0
+        add_row_prior_hessian(model, work, as_matrix(out, q))
         for k in range(v.size):
             direction[k] = unit[k] * v[k] / size
-            out[k] = work.hyper[0 if k < model.n_users * q else 1, 1, k % q]
             out[k] *= direction[k]
         apply_curvature(model, work, theta, direction, out)
         for k in range(v.size):
@@ -462,12 +567,9 @@ def _(model, work, theta, direction, out):
             total += x[i, f] * v[j, f] + v[i, f] * x[j, f]
         for f in range(d, q):
             total += v[i, f] + v[j, f]
+        if pairs.shape[1] > 2:
+            total += further_slope(model, k, x, v)
         total *= common * own[i] * own[j]
         if weights.size:
             total *= weights[k]
-        for f in range(d):
-            g[i, f] += total * x[j, f]
-            g[j, f] += total * x[i, f]
-        for f in range(d, q):
-            g[i, f] += total
-            g[j, f] += total
+        add_slope(model, k, x, total, g)

@@ -20,7 +20,7 @@ from skbayes_sg.kernels.models.matrix_factorization import (
     MatrixFactorization,
     as_matrix,
     residuals,
-    take_moments,
+    side_moments,
     width,
 )
 from skbayes_sg.kernels.protocol.model import refresh
@@ -37,15 +37,12 @@ def _(model, target, position, rng):
 
 @helper
 def draw_row_priors(model, work, x, beta, rng):
-    """Draw m and lambda of users and of items."""
-    n, end, p = model.n_users, model.n_users + model.n_items, model.n_user_features
-    for side in range(2):
-        first, last = (0, n) if side == 0 else (n, end)
-        links = work.links[:p] if side == 0 else work.links[p:]
+    """Draw m and lambda of users, of items and of further columns."""
+    for side in range(model.firsts.size - 1):
         if model.prior.learns:
-            mean, hyper, moments = work.mean[first:last], work.hyper[side], work.moments
-            take_moments(x[first:last], mean, links, work.kappa[side], moments)
-            count = last - first + links.shape[0]
+            mean = work.mean[model.firsts[side] : model.firsts[side + 1]]
+            count = side_moments(model, work, x, side)
+            hyper, moments = work.hyper[side], work.moments
             _draw_prior(model.prior, moments, count, hyper, mean, beta, rng)
 
 
@@ -83,14 +80,15 @@ def draw_links(model, work, x, beta, rng):
     """Draw B feature by feature, then kappa."""
     if work.links.size == 0:
         return
-    features, n_users = model.features, model.n_users
+    features, firsts = model.features, model.firsts
     n_user_features = model.n_user_features
     data, indices, indptr = features.data, features.indices, features.indptr
     hyper, mean, links, kappa = work.hyper, work.mean, work.links, work.kappa
     p, q = links.shape
-    for i in range(mean.shape[0]):  # afresh, so that rounding does not add up
-        for f in range(q):
-            mean[i, f] = hyper[0 if i < n_users else 1, 0, f]
+    for side in range(hyper.shape[0]):  # afresh, so that rounding does not add up
+        for i in range(firsts[side], firsts[side + 1]):
+            for f in range(q):
+                mean[i, f] = hyper[side, 0, f]
     for g in range(p):
         for k in range(indptr[g], indptr[g + 1]):
             for f in range(q):

@@ -4,38 +4,75 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.models.matrix_factorization import MatrixFactorization
+from skbayes_sg.kernels.models.matrix_factorization import (
+    MatrixFactorization,
+    n_theta_rows,
+    width,
+)
 from skbayes_sg.kernels.protocol.model import init_work, work_at
 
 
 class FactorDraws(NamedTuple):
     """Recorded draws, as views; leading axes are those of the draws."""
 
-    rows: np.ndarray  # (..., n_users + n_items, q)
-    hyper: np.ndarray  # (..., 2, 2, q) m and lambda of users, of items
-    noise: np.ndarray  # (..., 1 + n_users + n_items) alpha, s, t
+    rows: np.ndarray  # (..., n_rows, q) of users, items and further columns
+    hyper: np.ndarray  # (..., n_sides, 2, q) m and lambda of each
+    noise: np.ndarray  # (..., 1 + n_rows) alpha, s, t, 1
     links: np.ndarray  # (..., p, q) B
 
 
-def unpack(draws, n_rows, q):
-    """Return what `draws`, (..., dim), hold of `n_rows` users and items."""
-    ends = np.cumsum([n_rows * q, 4 * q, 1 + n_rows])
+def unpack(draws, n_rows, q, n_sides=2):
+    """Return what `draws`, (..., dim), hold of `n_rows` users, items and others."""
+    ends = np.cumsum([n_rows * q, 2 * n_sides * q, 1 + n_rows])
     rows, hyper, noise, links = np.split(draws, ends, axis=-1)
     lead = draws.shape[:-1]
     return FactorDraws(
         rows.reshape(*lead, n_rows, q),
-        hyper.reshape(*lead, 2, 2, q),
+        hyper.reshape(*lead, n_sides, 2, q),
         noise,
         links.reshape(*lead, -1, q),
     )
 
 
+def unpack_of(model, draws):
+    """Return what recorded draws of a model, (..., dim), hold."""
+    n_sides = len(model.firsts) - 1
+    return unpack(draws, n_theta_rows(model), width(model), n_sides)
+
+
+def rating_means(rows, pairs, values, n_factors):
+    """Return the means of ratings, (..., N), relative to the mean rating.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (..., n_rows, q)
+        Factors and biases of users, items and further columns, of one or more draws.
+    pairs : ndarray of shape (N, n_sides)
+        Rows of each rating.
+    values : ndarray of shape (N, n_sides - 2)
+        Factors of the rows of the further columns.
+    n_factors : int
+        Number of factors.
+    """
+    d, kind = n_factors, np.result_type(rows.dtype, np.float32)
+    u, v = (rows[..., pairs[:, side], :].astype(kind) for side in (0, 1))
+    total = np.einsum("...kf,...kf->...k", u[..., :d], v[..., :d], dtype=np.float64)
+    total += u[..., d:].sum(axis=-1) + v[..., d:].sum(axis=-1)
+    together = u + v
+    for c in range(2, pairs.shape[1]):
+        w = values[:, c - 2, None] * rows[..., pairs[:, c], :].astype(kind)
+        total += np.einsum("...kf,...kf->...k", together[..., :d], w[..., :d])
+        total += w[..., d:].sum(axis=-1)
+        together = together + w
+    return total
+
+
 @work_at.register(MatrixFactorization)
 def _(model, draw):
     work = init_work(model)
-    parts = unpack(draw, *work.mean.shape)
+    parts = unpack_of(model, draw)
     work.hyper[:], work.noise[:], work.links[:] = parts.hyper, parts.noise, parts.links
-    work.mean[:] = np.repeat(parts.hyper[:, 0], [model.n_users, model.n_items], axis=0)
+    work.mean[:] = np.repeat(parts.hyper[:, 0], np.diff(model.firsts), axis=0)
     data, indices, indptr, _ = model.features
     for g in range(len(indptr) - 1):
         here = slice(indptr[g], indptr[g + 1])
