@@ -86,7 +86,7 @@ def _learn(column, kind):
     check_option("context", kind, KINDS)
     if kind == "labels":
         return ContextColumn(None, False, 0.0, 1.0)
-    x = _numbers(kind, column)
+    x = np.sort(_numbers(kind, column))  # rounding does not depend on the order
     return ContextColumn(None, True, float(x.mean()), float(x.std()) or 1.0)
 
 

@@ -11,6 +11,7 @@ from skbayes_sg.decomposition._rating_checks import typical_variance
 from skbayes_sg.inference.exploration.matrix_factorization import with_noise
 from skbayes_sg.kernels.data.rows import CSRRows
 from skbayes_sg.kernels.models import (
+    ContextFactorization,
     ImplicitFactorization,
     LogScaleFactorization,
     MatrixFactorization,
@@ -87,7 +88,7 @@ class Layout(NamedTuple):
 
 def in_order(codes, y, weights, values, sizes):
     """Return `Ratings`, sorted by user, item and further columns."""
-    order = np.lexsort(codes[::-1])
+    order = np.lexsort((*values.T, *codes[::-1]))
     return Ratings(tuple(codes), y, weights, values, tuple(sizes)).part(order)
 
 
@@ -131,6 +132,7 @@ def build_model(estimator, ratings, features, mean_rating):
     moves_prior = estimator.hyperparameters == "log-scale"
     kind = LogScaleFactorization if moves_prior else MatrixFactorization
     kind = ImplicitFactorization if is_implicit else kind
+    kind = ContextFactorization if n_sides > 2 else kind
     return with_noise(
         kind(
             pairs=ratings.pairs.astype("i4"),

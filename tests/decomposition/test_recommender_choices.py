@@ -87,7 +87,8 @@ def test_choices_are_ranked_by_what_is_likely():
 
 def test_a_pair_chosen_twice_counts_as_one_with_twice_the_weight():
     users, items = np.array([1, 0, 1, 0]), np.array([0, 2, 0, 1])
-    once = choices(in_order(users, items, np.ones(4), None, (2, 3)))
+    none = np.zeros((4, 0))
+    once = choices(in_order((users, items), np.ones(4), None, none, (2, 3)))
     np.testing.assert_array_equal(once.users, [0, 0, 1])
     np.testing.assert_array_equal(once.items, [1, 2, 0])
     np.testing.assert_array_equal(once.weights, [1, 1, 2])
@@ -108,7 +109,8 @@ def test_rankings_of_movielens(data_dir):
 # Sets
 def test_sets_are_those_of_the_ratings_in_fit():
     users, items = np.array([0, 0, 0, 1, 1]), np.array([0, 2, 2, 0, 1])
-    of_users, of_items = in_order(users, items, np.ones(5), None, (2, 3)).sets()
+    none = np.zeros((5, 0))
+    of_users, of_items = in_order((users, items), np.ones(5), None, none, (2, 3)).sets()
     half = 2**-0.5
     np.testing.assert_allclose(of_users.toarray(), [[half, 0, half], [half, half, 0]])
     expected = [[half, half], [0, 1], [1, 0]]

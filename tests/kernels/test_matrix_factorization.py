@@ -18,6 +18,7 @@ from skbayes_sg.kernels.data.rows import CSRRows
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import ControlVariate, Full
 from skbayes_sg.kernels.models import (
+    ContextFactorization,
     ImplicitFactorization,
     LogScaleFactorization,
     MatrixFactorization,
@@ -60,7 +61,7 @@ KINDS = {
         "weighted": True,
         "unobserved": 0.7,
     },
-    "context": {"weighted": True, "context": True},
+    "context": {"kind": ContextFactorization, "weighted": True},
 }
 
 
@@ -80,12 +81,12 @@ def factorization(
     weighted=False,
     kind=MatrixFactorization,
     unobserved=0.0,
-    context=False,
 ):
     """Return a small model, every cell of the matrix rated at most once."""
     rng = np.random.default_rng(n)
     q = d + biases
     cells = rng.permutation(N_USERS * N_ITEMS)[:n]
+    context = kind is ContextFactorization
     sizes = [N_USERS, N_ITEMS, *(N_FURTHER if context else ())]
     firsts = np.cumsum([0, *sizes])
     pairs = np.stack([cells // N_ITEMS, N_USERS + cells % N_ITEMS], 1)

@@ -20,6 +20,7 @@ import skbayes_sg.kernels.models.transformed_metrics  # noqa: F401  of Transform
 from skbayes_sg.kernels.models.blockmodel import Blockmodel
 from skbayes_sg.kernels.models.blockmodel_degrees import DegreeBlockmodel
 from skbayes_sg.kernels.models.blockmodel_pairs import PairBlockmodel
+from skbayes_sg.kernels.models.context_factorization import ContextFactorization
 from skbayes_sg.kernels.models.dirichlet import DirichletMultinomial
 from skbayes_sg.kernels.models.expanded_dirichlet import ExpandedDirichlet
 from skbayes_sg.kernels.models.free_sequences import FreeSequences
@@ -53,6 +54,7 @@ from skbayes_sg.kernels.models.volatility_grid import GridVolatility
 __all__ = [
     "Blockmodel",
     "CategoricalEmission",
+    "ContextFactorization",
     "DegreeBlockmodel",
     "DiagonalGaussian",
     "DirichletMultinomial",

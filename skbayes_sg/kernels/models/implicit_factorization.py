@@ -67,7 +67,6 @@ class ImplicitWork(NamedTuple):
     residual: np.ndarray
     alpha: np.ndarray
     block: np.ndarray
-    slope: np.ndarray
     moments: np.ndarray
     sums: np.ndarray
     gram: np.ndarray  # (3, d, d)

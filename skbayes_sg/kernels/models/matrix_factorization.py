@@ -3,16 +3,10 @@
     y_k ~ N(U_i . V_j + b_i + c_j, 1 / (alpha s_i t_j)),   rating k, of item j by user i
     x_i = (U_i, b_i) ~ N(m + B' z_i, diag(lambda)^-1),     features z_i, if any
 
-Items have a prior of the same form with m, lambda and B of their own. Further columns,
-such as the day of a rating, add rows W_c with a prior m, lambda of their own, and the
-mean of a rating is that of a factorization machine (Rendle, 2010),
-
-    U_i . V_j + b_i + c_j + sum_c z_kc (W_c . (U_i + V_j) + e_c)
-                          + sum_(c < c') z_kc z_kc' W_c . W_c',
-
-where z_kc is 1 if column c holds labels, or the number in it. The ratings are the rows
-of the data, so N/n scales the likelihood alone. theta is a matrix of width q = d + 1
-for d factors, or d without biases:
+Items have a prior of the same form with m, lambda and B of their own, and so have rows
+of further columns, which `context_factorization` adds to the mean. The ratings are the
+rows of the data, so N/n scales the likelihood alone. theta is a matrix of width
+q = d + 1 for d factors, or d without biases:
 
     | rows of theta                  | number          |
     |--------------------------------|-----------------|
@@ -113,7 +107,6 @@ class FactorizationWork(NamedTuple):
     residual: np.ndarray  # (CHUNK,)
     alpha: np.ndarray  # (CHUNK,)
     block: np.ndarray  # (CHUNK,) row indices
-    slope: np.ndarray  # (q,)
     moments: np.ndarray  # (2, q) float64
     sums: np.ndarray  # (2, max(n_users, n_items)) float64
 
@@ -153,7 +146,6 @@ def _(model):
         residual=np.zeros(CHUNK, dtype),
         alpha=np.zeros(CHUNK, dtype),
         block=row_buffer()[:CHUNK],
-        slope=np.zeros(q, dtype),
         moments=np.zeros((2, q)),
         sums=np.zeros((2, max(model.n_users, model.n_items))),
     )
@@ -208,28 +200,16 @@ def _(model, work, theta, idx):
 @add_hessian_diagonal.register(MatrixFactorization)
 def _(model, work, theta, idx, scale, out):
     # Exact: the mean of a rating is linear in each entry alone.
-    pairs, d, q, weights = model.pairs, model.n_factors, width(model), model.weights
-    x, diagonal, slope = as_matrix(theta, q), as_matrix(out, q), work.slope
+    q, weights = width(model), model.weights
+    x, diagonal = as_matrix(theta, q), as_matrix(out, q)
     for first in range(0, idx.size, CHUNK):
         block = idx[first : first + CHUNK]
         alpha = residuals(model, work, x, block)[1]
         for b in range(block.size):
-            k = block[b]
             w = scale * alpha[b]
             if weights.size:
-                w *= weights[k]
-            for a in range(pairs.shape[1]):
-                slope[:] = theta.dtype.type(0.0)
-                for c in range(pairs.shape[1]):
-                    if c != a:
-                        z, row = value_of(model, k, c), x[pairs[k, c]]
-                        for f in range(d):
-                            slope[f] += z * row[f]
-                for f in range(d, q):
-                    slope[f] = theta.dtype.type(1.0)
-                z, row = value_of(model, k, a), diagonal[pairs[k, a]]
-                for f in range(q):
-                    row[f] += w * z * z * slope[f] * slope[f]
+                w *= weights[block[b]]
+            add_squared_slope(model, work, block[b], x, w, diagonal)
 
 
 @add_prior_gradient.register(MatrixFactorization)
@@ -321,37 +301,10 @@ def residuals(model, work, x, block):
             total += u[f] * v[f]
         for f in range(d, q):
             total += u[f] + v[f]
-        if pairs.shape[1] > 2:
-            total += further_mean(model, block[b], x)
+        total += further_mean(model, block[b], x)
         residual[b] = y[block[b]] - total
         alpha[b] = common * own[i] * own[j]
     return residual, alpha
-
-
-@helper
-def value_of(model, k, column):
-    """Return z of rating k in a column, 1 for the user and the item."""
-    kind = model.y.dtype.type
-    return model.values[k, column - 2] if column > 1 else kind(1.0)
-
-
-@helper
-def further_mean(model, k, x):
-    """Return what further columns add to the mean of rating k."""
-    pairs, values, d, q = model.pairs, model.values, model.n_factors, x.shape[1]
-    i, j, total = pairs[k, 0], pairs[k, 1], x.dtype.type(0.0)
-    for c in range(2, pairs.shape[1]):
-        a, own = pairs[k, c], x.dtype.type(0.0)
-        for f in range(d):
-            own += x[a, f] * (x[i, f] + x[j, f])
-        for f in range(d, q):
-            own += x[a, f]
-        for e in range(2, c):
-            b, z = pairs[k, e], values[k, e - 2]
-            for f in range(d):
-                own += z * x[a, f] * x[b, f]
-        total += values[k, c - 2] * own
-    return total
 
 
 @helper
@@ -367,48 +320,57 @@ def add_slope(model, k, x, r, out):
     for f in range(d, q):  # a branch here would keep LLVM from vectorizing
         gu[f] += r
         gv[f] += r
-    if pairs.shape[1] > 2:
-        _add_further_slope(model, k, x, r, out)
+    add_further_slope(model, k, x, r, out)
 
 
-@helper
+@kernel_op
+def further_mean(model, k, x):
+    """Return what columns after user and item add to the mean of rating k."""
+    raise NotImplementedError
+
+
+@further_mean.register(MatrixFactorization)
+def _(model, k, x):
+    return x.dtype.type(0.0)
+
+
+@kernel_op
 def further_slope(model, k, x, v):
     """Return the derivative of `further_mean` in direction v."""
-    pairs, values, d, q = model.pairs, model.values, model.n_factors, x.shape[1]
-    i, j, total = pairs[k, 0], pairs[k, 1], x.dtype.type(0.0)
-    for c in range(2, pairs.shape[1]):
-        a, own = pairs[k, c], x.dtype.type(0.0)
-        for f in range(d):
-            own += v[a, f] * (x[i, f] + x[j, f]) + x[a, f] * (v[i, f] + v[j, f])
-        for f in range(d, q):
-            own += v[a, f]
-        for e in range(2, c):
-            b, z = pairs[k, e], values[k, e - 2]
-            for f in range(d):
-                own += z * (v[a, f] * x[b, f] + x[a, f] * v[b, f])
-        total += values[k, c - 2] * own
-    return total
+    raise NotImplementedError
 
 
-@helper
-def _add_further_slope(model, k, x, r, out):
-    pairs, values, d, q = model.pairs, model.values, model.n_factors, x.shape[1]
-    i, j = pairs[k, 0], pairs[k, 1]
-    for c in range(2, pairs.shape[1]):
-        a, ra = pairs[k, c], r * values[k, c - 2]
-        for f in range(d):
-            xa, together = x[a, f], x[i, f] + x[j, f]
-            out[a, f] += ra * together
-            out[i, f] += ra * xa
-            out[j, f] += ra * xa
-        for f in range(d, q):
-            out[a, f] += ra
-        for e in range(2, c):
-            b, rb = pairs[k, e], ra * values[k, e - 2]
-            for f in range(d):
-                xa, xb = x[a, f], x[b, f]
-                out[a, f] += rb * xb
-                out[b, f] += rb * xa
+@further_slope.register(MatrixFactorization)
+def _(model, k, x, v):
+    return x.dtype.type(0.0)
+
+
+@kernel_op
+def add_further_slope(model, k, x, r, out):
+    """Add r times the derivative of `further_mean` to the rows of `out`."""
+    raise NotImplementedError
+
+
+@add_further_slope.register(MatrixFactorization)
+def _(model, k, x, r, out):
+    pass
+
+
+@kernel_op
+def add_squared_slope(model, work, k, x, w, out):
+    """Add w times the squared derivatives of the mean of rating k to `out`."""
+    raise NotImplementedError
+
+
+@add_squared_slope.register(MatrixFactorization)
+def _(model, work, k, x, w, out):
+    d, i, j = model.n_factors, model.pairs[k, 0], model.pairs[k, 1]
+    for f in range(d):
+        out[i, f] += w * x[j, f] * x[j, f]
+        out[j, f] += w * x[i, f] * x[i, f]
+    for f in range(d, x.shape[1]):
+        out[i, f] += w
+        out[j, f] += w
 
 
 @kernel_op
@@ -567,8 +529,7 @@ def _(model, work, theta, direction, out):
             total += x[i, f] * v[j, f] + v[i, f] * x[j, f]
         for f in range(d, q):
             total += v[i, f] + v[j, f]
-        if pairs.shape[1] > 2:
-            total += further_slope(model, k, x, v)
+        total += further_slope(model, k, x, v)
         total *= common * own[i] * own[j]
         if weights.size:
             total *= weights[k]
