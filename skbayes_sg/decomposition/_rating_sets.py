@@ -18,7 +18,7 @@ from skbayes_sg.inference.rating_predictions import pair_moments, rating_draws
 
 MIN_TRIED, MAX_TRIED = 5_000, 2_000_000  # ratings; sets are not tried outside
 HELD_OUT, MAX_HELD_OUT = 0.1, 50_000  # share and number of the ratings
-TRIAL_DRAWS = 12
+TRIAL_DRAWS, TRIAL_BURN_IN = 12, 70
 MAX_DRAW_BYTES = 2**30  # of all draws with sets
 
 
@@ -66,7 +66,8 @@ def _error(estimator, train, test, features, adds):
         features = with_sets(features, train)
     mean = float(np.average(train.y, weights=train.weights))
     model = build_model(estimator, train, features, mean)
-    settings = Settings(n_draws=TRIAL_DRAWS, n_chains=1, gradient="full")
+    options = {"n_draws": TRIAL_DRAWS, "burn_in": TRIAL_BURN_IN}
+    settings = Settings(n_chains=1, gradient="full", **options)
     job = Job(WARM_UP_SAMPLER, settings, (0,), None, Bar(False))
     draws = rating_draws(model, fit_chains(model, job).draws[0])
     means = mean + pair_moments(draws, test.codes, test.values).mean

@@ -70,6 +70,7 @@ MARGIN = 6.0  # sds of the log of the largest curvature, over draws, that steps 
 MAX_FIT = 10.0  # times the largest rating, centered, that no draw may exceed
 MIN_BURN_IN, MAX_BURN_IN = 50, 5000
 MIN_THIN, MAX_THIN = 5, 200
+LINKED_BURN_IN = 250  # with features, whose weights follow the rows only slowly
 
 
 @explore.register(MatrixFactorization)
@@ -94,6 +95,7 @@ def _(model, request):
     h = request.share * automatic_row_step(model, sampler, gradient, region)
     h = chosen(settings.step_size, h)
     burn_in, thin = automatic_row_lengths(sampler, h)
+    burn_in = max(burn_in, LINKED_BURN_IN if model.features.indptr.size > 1 else 0)
     start = np.stack([theta_of(model, draw) for draw in draws])
     return Exploration(
         model=model,

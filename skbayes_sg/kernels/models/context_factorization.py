@@ -11,10 +11,10 @@ labels, or else the number in it. Everything else is as in `matrix_factorization
 
 from skbayes_sg.kernels.models.matrix_factorization import (
     MatrixFactorization,
-    add_further_slope,
+    add_further_means,
+    add_further_slopes,
     add_squared_slope,
-    further_mean,
-    further_slope,
+    subtract_further_means,
 )
 
 
@@ -22,61 +22,65 @@ class ContextFactorization(MatrixFactorization):
     """The same data and priors, with rows of further columns in `pairs`."""
 
 
-@further_mean.register(ContextFactorization)
-def _(model, k, x):
+@subtract_further_means.register(ContextFactorization)
+def _(model, x, block, residual):
     pairs, values, d, q = model.pairs, model.values, model.n_factors, x.shape[1]
-    i, j, total = pairs[k, 0], pairs[k, 1], x.dtype.type(0.0)
-    for c in range(2, pairs.shape[1]):
-        a, own = pairs[k, c], x.dtype.type(0.0)
-        for f in range(d):
-            own += x[a, f] * (x[i, f] + x[j, f])
-        for f in range(d, q):
-            own += x[a, f]
-        for e in range(2, c):
-            b, z = pairs[k, e], values[k, e - 2]
+    for k in range(block.size):
+        row = block[k]
+        i, j = pairs[row, 0], pairs[row, 1]
+        for c in range(2, pairs.shape[1]):
+            a, own = pairs[row, c], x.dtype.type(0.0)
             for f in range(d):
-                own += z * x[a, f] * x[b, f]
-        total += values[k, c - 2] * own
-    return total
+                own += x[a, f] * (x[i, f] + x[j, f])
+            for f in range(d, q):
+                own += x[a, f]
+            for e in range(2, c):
+                b, z = pairs[row, e], values[row, e - 2]
+                for f in range(d):
+                    own += z * x[a, f] * x[b, f]
+            residual[k] -= values[row, c - 2] * own
 
 
-@further_slope.register(ContextFactorization)
-def _(model, k, x, v):
+@add_further_means.register(ContextFactorization)
+def _(model, x, v, block, out):
     pairs, values, d, q = model.pairs, model.values, model.n_factors, x.shape[1]
-    i, j, total = pairs[k, 0], pairs[k, 1], x.dtype.type(0.0)
-    for c in range(2, pairs.shape[1]):
-        a, own = pairs[k, c], x.dtype.type(0.0)
-        for f in range(d):
-            own += v[a, f] * (x[i, f] + x[j, f]) + x[a, f] * (v[i, f] + v[j, f])
-        for f in range(d, q):
-            own += v[a, f]
-        for e in range(2, c):
-            b, z = pairs[k, e], values[k, e - 2]
+    for k in range(block.size):
+        row = block[k]
+        i, j = pairs[row, 0], pairs[row, 1]
+        for c in range(2, pairs.shape[1]):
+            a, own = pairs[row, c], x.dtype.type(0.0)
             for f in range(d):
-                own += z * (v[a, f] * x[b, f] + x[a, f] * v[b, f])
-        total += values[k, c - 2] * own
-    return total
+                own += v[a, f] * (x[i, f] + x[j, f]) + x[a, f] * (v[i, f] + v[j, f])
+            for f in range(d, q):
+                own += v[a, f]
+            for e in range(2, c):
+                b, z = pairs[row, e], values[row, e - 2]
+                for f in range(d):
+                    own += z * (v[a, f] * x[b, f] + x[a, f] * v[b, f])
+            out[k] += values[row, c - 2] * own
 
 
-@add_further_slope.register(ContextFactorization)
-def _(model, k, x, r, out):
+@add_further_slopes.register(ContextFactorization)
+def _(model, x, block, r, out):
     pairs, values, d, q = model.pairs, model.values, model.n_factors, x.shape[1]
-    i, j = pairs[k, 0], pairs[k, 1]
-    for c in range(2, pairs.shape[1]):
-        a, ra = pairs[k, c], r * values[k, c - 2]
-        for f in range(d):
-            xa, together = x[a, f], x[i, f] + x[j, f]
-            out[a, f] += ra * together
-            out[i, f] += ra * xa
-            out[j, f] += ra * xa
-        for f in range(d, q):
-            out[a, f] += ra
-        for e in range(2, c):
-            b, rb = pairs[k, e], ra * values[k, e - 2]
+    for k in range(block.size):
+        row = block[k]
+        i, j = pairs[row, 0], pairs[row, 1]
+        for c in range(2, pairs.shape[1]):
+            a, ra = pairs[row, c], r[k] * values[row, c - 2]
             for f in range(d):
-                xa, xb = x[a, f], x[b, f]
-                out[a, f] += rb * xb
-                out[b, f] += rb * xa
+                xa, together = x[a, f], x[i, f] + x[j, f]
+                out[a, f] += ra * together
+                out[i, f] += ra * xa
+                out[j, f] += ra * xa
+            for f in range(d, q):
+                out[a, f] += ra
+            for e in range(2, c):
+                b, rb = pairs[row, e], ra * values[row, e - 2]
+                for f in range(d):
+                    xa, xb = x[a, f], x[b, f]
+                    out[a, f] += rb * xb
+                    out[b, f] += rb * xa
 
 
 @add_squared_slope.register(ContextFactorization)

@@ -29,9 +29,10 @@ from skbayes_sg.kernels.models.matrix_factorization import (
     MatrixFactorization,
     add_row_prior_gradient,
     add_row_prior_hessian,
-    add_slope,
+    add_slopes,
     apply_curvature,
     as_matrix,
+    mean_changes,
     residuals,
     row_log_prior,
     scores,
@@ -156,17 +157,16 @@ def _(model, work, theta, out):
 
 @apply_curvature.register(ImplicitFactorization)
 def _(model, work, theta, direction, out):
-    pairs, weights, d = model.pairs, model.weights, model.n_factors
+    weights, d = model.weights, model.n_factors
     x, v, g = as_matrix(theta, d), as_matrix(direction, d), as_matrix(out, d)
     n, c = model.n_users, model.noise.unobserved
-    for k in range(model.y.size):
-        i, j = pairs[k, 0], pairs[k, 1]
-        total = theta.dtype.type(0.0)
-        for f in range(d):
-            total += x[i, f] * v[j, f] + v[i, f] * x[j, f]
-        w = weights[k] if weights.size else theta.dtype.type(1.0)
-        total *= work.noise[0] * (w - c)
-        add_slope(model, k, x, total, g)
+    for first in range(0, model.y.size, CHUNK):
+        block = fill_rows(work.block, first, model.y.size)
+        change = mean_changes(model, work, x, v, block)
+        for b in range(block.size):
+            w = weights[block[b]] if weights.size else theta.dtype.type(1.0)
+            change[b] *= work.noise[0] * (w - c)
+        add_slopes(model, x, block, change, g)
     # Of all pairs: sum_j (dU_i . V_j + U_i . dV_j) V_j, and the same for items.
     _grams(model, work, x)
     strength, cross = _strength(model, work), work.gram[2]

@@ -159,7 +159,8 @@ def _(model, work, theta, idx, scale, out):
         block = idx[first : first + CHUNK]
         r = scores(model, work, x, block)
         for b in range(block.size):
-            add_slope(model, block[b], x, theta.dtype.type(scale) * r[b], g)
+            r[b] *= theta.dtype.type(scale)
+        add_slopes(model, x, block, r, g)
 
 
 @add_difference.register(MatrixFactorization)
@@ -171,11 +172,12 @@ def _(model, work, theta, anchor, idx, scale, out):
     r_center = anchor.r
     for first in range(0, idx.size, CHUNK):
         block = idx[first : first + CHUNK]
-        r = scores(model, work, x, block)
+        r, r0 = scores(model, work, x, block), work.alpha[: block.size]
         for b in range(block.size):
-            k = block[b]
-            add_slope(model, k, x, kind(scale) * r[b], g)
-            add_slope(model, k, center, -kind(scale) * r_center[k], g)
+            r[b] *= kind(scale)
+            r0[b] = -kind(scale) * r_center[block[b]]
+        add_slopes(model, x, block, r, g)
+        add_slopes(model, center, block, r0, g)
 
 
 @init_anchor.register(MatrixFactorization)
@@ -301,58 +303,59 @@ def residuals(model, work, x, block):
             total += u[f] * v[f]
         for f in range(d, q):
             total += u[f] + v[f]
-        total += further_mean(model, block[b], x)
         residual[b] = y[block[b]] - total
         alpha[b] = common * own[i] * own[j]
+    subtract_further_means(model, x, block, residual)
     return residual, alpha
 
 
 @helper
-def add_slope(model, k, x, r, out):
-    """Add r times the derivative of the mean of rating k to the rows of `out`."""
+def add_slopes(model, x, block, r, out):
+    """Add r_k times the derivative of the mean of rating k to `out`, for a block."""
     pairs, d, q = model.pairs, model.n_factors, x.shape[1]
-    i, j = pairs[k, 0], pairs[k, 1]
-    u, v, gu, gv = x[i], x[j], out[i], out[j]
-    for f in range(d):
-        uf, vf = u[f], v[f]
-        gu[f] += r * vf
-        gv[f] += r * uf
-    for f in range(d, q):  # a branch here would keep LLVM from vectorizing
-        gu[f] += r
-        gv[f] += r
-    add_further_slope(model, k, x, r, out)
+    for b in range(block.size):
+        i, j, rb = pairs[block[b], 0], pairs[block[b], 1], r[b]
+        u, v, gu, gv = x[i], x[j], out[i], out[j]
+        for f in range(d):
+            uf, vf = u[f], v[f]
+            gu[f] += rb * vf
+            gv[f] += rb * uf
+        for f in range(d, q):  # a branch here would keep LLVM from vectorizing
+            gu[f] += rb
+            gv[f] += rb
+    add_further_slopes(model, x, block, r, out)
 
 
 @kernel_op
-def further_mean(model, k, x):
-    """Return what columns after user and item add to the mean of rating k."""
+def subtract_further_means(model, x, block, residual):
+    """Subtract what columns after user and item add to the means of a block."""
     raise NotImplementedError
 
 
-@further_mean.register(MatrixFactorization)
-def _(model, k, x):
-    return x.dtype.type(0.0)
+@subtract_further_means.register(MatrixFactorization)
+def _(model, x, block, residual):
+    pass
 
 
 @kernel_op
-def further_slope(model, k, x, v):
-    """Return the derivative of `further_mean` in direction v."""
+def add_further_means(model, x, v, block, out):
+    """Add the derivatives of these means in direction v to `out`."""
     raise NotImplementedError
 
 
-@further_slope.register(MatrixFactorization)
-def _(model, k, x, v):
-    return x.dtype.type(0.0)
+@add_further_means.register(MatrixFactorization)
+def _(model, x, v, block, out):
+    pass
 
 
 @kernel_op
-def add_further_slope(model, k, x, r, out):
-    """Add r times the derivative of `further_mean` to the rows of `out`."""
+def add_further_slopes(model, x, block, r, out):
+    """Add r_k times the derivatives of these means to the rows of `out`."""
     raise NotImplementedError
 
 
-@add_further_slope.register(MatrixFactorization)
-def _(model, k, x, r, out):
+@add_further_slopes.register(MatrixFactorization)
+def _(model, x, block, r, out):
     pass
 
 
@@ -519,18 +522,30 @@ def apply_curvature(model, work, theta, direction, out):
 
 @apply_curvature.register(MatrixFactorization)
 def _(model, work, theta, direction, out):
-    pairs, weights, d, q = model.pairs, model.weights, model.n_factors, width(model)
+    q, weights = width(model), model.weights
     x, v, g = as_matrix(theta, q), as_matrix(direction, q), as_matrix(out, q)
-    common, own = work.noise[0], work.noise[1:]
-    for k in range(model.y.size):
-        i, j = pairs[k, 0], pairs[k, 1]
-        total = theta.dtype.type(0.0)
+    common, own, pairs = work.noise[0], work.noise[1:], model.pairs
+    for first in range(0, model.y.size, CHUNK):
+        block = fill_rows(work.block, first, model.y.size)
+        change = mean_changes(model, work, x, v, block)
+        for b in range(block.size):
+            change[b] *= common * own[pairs[block[b], 0]] * own[pairs[block[b], 1]]
+            if weights.size:
+                change[b] *= weights[block[b]]
+        add_slopes(model, x, block, change, g)
+
+
+@helper
+def mean_changes(model, work, x, v, block):
+    """Return the derivatives in direction v of the means of a block."""
+    pairs, d, q, out = model.pairs, model.n_factors, x.shape[1], work.residual
+    for b in range(block.size):
+        i, j = pairs[block[b], 0], pairs[block[b], 1]
+        total = x.dtype.type(0.0)
         for f in range(d):
             total += x[i, f] * v[j, f] + v[i, f] * x[j, f]
         for f in range(d, q):
             total += v[i, f] + v[j, f]
-        total += further_slope(model, k, x, v)
-        total *= common * own[i] * own[j]
-        if weights.size:
-            total *= weights[k]
-        add_slope(model, k, x, total, g)
+        out[b] = total
+    add_further_means(model, x, v, block, out[: block.size])
+    return out[: block.size]
