@@ -63,11 +63,7 @@ class RatingUpdateMixin:
         """
         if not self.__sklearn_is_fitted__():
             return self.fit(X, y, sample_weight)
-        if np.isnan(self._ratings.y).any():
-            raise ValueError(
-                "partial_fit needs the ratings of the fit, which pickles of earlier "
-                "versions do not contain; fit again"
-            )
+        self._check_ratings_kept("partial_fit")
         with all_or_nothing(self):
             columns = self._label_columns(X, reset=False)
             y, weights = check_ratings(self, columns, y, sample_weight)
@@ -126,6 +122,14 @@ class RatingUpdateMixin:
             self._unobserved_weight(),
         )
         return samples
+
+    def _check_ratings_kept(self, name):
+        """Raise an error if a pickle of an earlier version has lost the ratings."""
+        if np.isnan(self._ratings.y).any():
+            raise ValueError(
+                f"{name} needs the ratings of the fit, which pickles of earlier "
+                "versions do not contain; fit again"
+            )
 
     def _unobserved_weight(self):
         """Return the weight of a pair that is not in the data, 0 for ratings."""

@@ -172,6 +172,7 @@ class RecommendationMixin:
                 "contributions is for models of users and items; X had "
                 f"{self.n_features_in_} columns in fit"
             )
+        self._check_ratings_kept("contributions")
         i, j = (
             self._known_codes(name, label_list([label]))[0]
             for name, label in (("users", user), ("items", item))

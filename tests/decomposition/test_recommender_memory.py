@@ -6,6 +6,7 @@ import pytest
 from skbayes_sg import SGBPMFRecommender
 from skbayes_sg.datasets import make_ratings
 from skbayes_sg.decomposition import _rating_memory
+from skbayes_sg.inference.exploration import matrix_factorization
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +66,21 @@ def test_large_fits_keep_fewer_and_shorter_draws(ratings, monkeypatch):
     assert given.samples_.shape[1] == 40 and given.samples_.dtype == np.float32
     tiny = quick(n_draws=100).fit(X, 1e-6 * y)  # float16 would round biases to zero
     assert tiny.samples_.dtype == np.float32
+
+
+def test_many_ratings_start_with_a_sample(ratings, monkeypatch):
+    # Predictions agree within the Monte Carlo error of 200 draws.
+    X, y = ratings
+    expected, std = quick(burn_in=200).fit(X, y).predict(X, return_std=True)
+    lengths = []
+    part = matrix_factorization._part
+
+    def counted(model, chosen):
+        lengths.append(int(chosen.sum()))
+        return part(model, chosen)
+
+    monkeypatch.setattr(matrix_factorization, "SAMPLED", 300)
+    monkeypatch.setattr(matrix_factorization, "_part", counted)
+    found = quick(burn_in=200).fit(X, y).predict(X)
+    assert len(lengths) == 1 and 200 < lengths[0] < 400
+    assert np.sqrt(np.mean((found - expected) ** 2)) < 0.2 * std.mean()
