@@ -22,6 +22,7 @@ class RatingUpdateMixin:
     items_: Any
     samples_: Any
     _ratings: Any
+    _layout: Any
 
     def partial_fit(
         self,
