@@ -102,8 +102,8 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
         0 to 1: the Hellinger affinity. That of empty communities means nothing.
     chain_scores_ : ndarray of shape (n_chains,)
         Log likelihood of the graph, per link, of the draws of each chain. Chains are
-        restarts: each begins at dense neighborhoods of its own choice, and one that
-        ends far below the others has found worse communities.
+        restarts: each begins at communities of its own choice, and one that ends far
+        below the others has found worse ones.
     nodes_ : ndarray of shape (n_nodes,)
         Labels of the nodes, in the order of all other arrays.
     samples_ : ndarray of shape (n_chains, n_draws, dim)

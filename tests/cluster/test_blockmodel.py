@@ -350,7 +350,7 @@ def test_link_probabilities_are_those_of_gibbs_draws_of_all_pairs(data_dir):
         n_components=4,
         membership_prior=0.25,
         burn_in=500,
-        n_draws=1000,
+        n_draws=5000,
         thin=4,
         degree_correction=False,
     ).fit(pairs)
@@ -359,14 +359,14 @@ def test_link_probabilities_are_those_of_gibbs_draws_of_all_pairs(data_dir):
     ends = np.searchsorted(nodes, pairs)
     matrix[ends[:, 0], ends[:, 1]] = matrix[ends[:, 1], ends[:, 0]] = 1
     a, b = np.triu_indices(nodes.size, 1)
-    total, laws, n = 0.0, [], 6000
+    total, laws, n = 0.0, [], 20_000
     chain = gibbs(matrix, np.full(4, 0.25), n, 1000, np.random.default_rng(0))
     for pi, rate in chain:
         total = total + rate[4] + (pi[a] * pi[b]) @ (rate[:4] - rate[4])
         laws.append(pi)
     found = model.predict_link(nodes[np.stack([a, b], axis=1)])
-    assert np.abs(found - total / n).max() < 0.02
-    assert np.sqrt(np.mean((found - total / n) ** 2)) < 0.005
+    assert np.abs(found - total / n).max() < 0.01
+    assert np.sqrt(np.mean((found - total / n) ** 2)) < 0.003
     laws = np.array(laws)
     order = align([laws.mean(axis=0).T], model.memberships_.T).order[0]
     difference = model.memberships_ - laws.mean(axis=0)[:, order]

@@ -5,12 +5,22 @@ twice and others never. A node whose neighbors are linked to one another lies in
 one community, and so do its neighbors (Gleich & Seshadhri, 2012). For each community
 the best of some nodes at random is taken, by the number of links among neighbors that
 no earlier community has: chains start at different places.
+
+In sparse graphs of large communities the neighbors of a node are not linked to one
+another, and tell nothing. There one label for each community is spread from a random
+node instead (Raghavan, Albert & Kumara, 2007): every node in turn takes the label most
+frequent among its neighbors. Frequencies are divided by the square roots of the sizes,
+or else one label would win all nodes.
 """
+
+import math
 
 from skbayes_sg.kernels.generic import helper
 
 CANDIDATES = 30  # nodes that are compared for each community
 OWN = 0.9  # membership of the neighbors, shared by their communities
+DENSE = 1.0  # links of a neighbor to others, on average, in a dense neighborhood
+PASSES, SETTLED = 20, 0.01  # over all nodes, at most; share of changes of the last
 
 
 @helper
@@ -23,19 +33,93 @@ def start_memberships(model, pi, taken, links, rng):
     pi[:] = 0.0
     links[:] = 0.0
     for j in range(k):
-        best, most = -1, 0.0
-        for _ in range(CANDIDATES if model.indices.size > 0 else 0):
-            place = int(rng.random() * model.indices.size)
-            a = model.indices[place]
-            found = _count_inside(model, taken, links, a)
-            if found > most:
-                best, most = a, found
-            _clear(model, links, a)
+        best = _densest(model, taken, links, rng)
+        if j == 0 and best >= 0 and n >= 2 * k:
+            if not _is_dense(model, taken, links, best):
+                _spread_labels(model, pi, taken, links, rng)
+                break
         if best >= 0:
             _take(model, pi[:, j], taken, links, best)
     taken[:] = -1
     for a in range(n):
         _share(pi[a])
+
+
+@helper
+def _densest(model, taken, links, rng):
+    """Return the node of the densest neighborhood of some, -1 if there is none."""
+    best, most = -1, 0.0
+    for _ in range(CANDIDATES if model.indices.size > 0 else 0):
+        place = int(rng.random() * model.indices.size)
+        a = model.indices[place]
+        found = _count_inside(model, taken, links, a)
+        if found > most:
+            best, most = a, found
+        _clear(model, links, a)
+    return best
+
+
+@helper
+def _is_dense(model, taken, links, a):
+    """Whether the neighbors of `a` are linked to one another."""
+    degree = model.indptr[a + 1] - model.indptr[a]
+    found = _count_inside(model, taken, links, a)
+    _clear(model, links, a)
+    return found >= (1.0 + DENSE) * degree
+
+
+@helper
+def _spread_labels(model, pi, labels, buffer, rng):
+    """Let nodes have memberships by labels that spread from random nodes.
+
+    `labels` are all -1 before. `buffer` is all zero, before and after.
+    """
+    n, k = pi.shape
+    counts, sizes = buffer[:k], buffer[k : 2 * k]
+    for j in range(k):
+        a = model.indices[int(rng.random() * model.indices.size)]
+        if labels[a] < 0:
+            labels[a] = j
+            sizes[j] = 1.0
+    for _ in range(PASSES):
+        n_changed = 0
+        for a in range(n):
+            old, new = labels[a], _common_label(model, labels, counts, sizes, a, rng)
+            if new != old:
+                n_changed += 1
+                labels[a] = new
+                sizes[new] += 1.0
+                if old >= 0:
+                    sizes[old] -= 1.0
+        if n_changed <= SETTLED * n:
+            break
+    for a in range(n):
+        if labels[a] >= 0:
+            pi[a, labels[a]] = 1.0
+    buffer[:] = 0.0
+
+
+@helper
+def _common_label(model, labels, counts, sizes, a, rng):
+    """Return the most frequent label among neighbors of `a`, ties at random."""
+    first, last = model.indptr[a], model.indptr[a + 1]
+    for i in range(first, last):
+        label = labels[model.indices[i]]
+        if label >= 0:
+            counts[label] += 1.0
+    best, most = labels[a], 0.0
+    if best >= 0:
+        most = (counts[best] + 0.5) / math.sqrt(sizes[best])
+    for i in range(first, last):
+        label = labels[model.indices[i]]
+        if label >= 0:
+            value = (counts[label] + 0.5 * rng.random()) / math.sqrt(sizes[label])
+            if value > most:
+                best, most = label, value
+    for i in range(first, last):
+        if labels[model.indices[i]] >= 0:
+            counts[labels[model.indices[i]]] = 0.0
+    return best
 
 
 @helper
