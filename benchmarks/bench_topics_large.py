@@ -2,13 +2,15 @@
 
 Documents are generated, written to disk, and fitted memory-mapped. The perplexity of
 new documents is compared with that of the topics which have generated them.
-The peak includes pages of the mapped documents, which the system may drop at any time.
+Memory is what the process allocates, without the pages of mapped documents, which the
+system may drop at any time; Linux tells it.
 
     python benchmarks/bench_topics_large.py FOLDER [--documents 1000000] [--length 100]
 """
 
 import argparse
-import resource
+import re
+import threading
 import time
 from pathlib import Path
 
@@ -78,6 +80,31 @@ def mapped(folder, n_documents):
     return sp.csr_array(tuple(parts), (n_documents, W))
 
 
+class PeakMemory:
+    """The largest rise of the memory allocated while the body runs, in MiB."""
+
+    def __enter__(self):
+        self.rise, self.before, self.done = 0.0, self.now(), threading.Event()
+        self.thread = threading.Thread(target=self.watch)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.done.set()
+        self.thread.join()
+
+    def watch(self):
+        """Look at the memory until the body is done."""
+        while not self.done.wait(0.02):
+            self.rise = max(self.rise, self.now() - self.before)
+
+    @staticmethod
+    def now():
+        """Return the memory allocated, in MiB."""
+        status = Path("/proc/self/status").read_text()
+        return int(re.search(r"RssAnon:\s*(\d+)", status)[1]) / 2**10
+
+
 def main():
     """Generate, fit, and compare with the truth."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -97,17 +124,16 @@ def main():
     settings |= {"n_chains": arguments.chains, "random_state": 0, "batch_size": n}
     make = SGMCMCLatentDirichletAllocation
     make(K, burn_in=1, thin=1, **settings | {"batch_size": "auto"}).fit(X[:200])
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # a maximum so far
     for sweeps in arguments.sweeps:
         model = make(K, burn_in=sweeps - 2, thin=1, **settings)
+        foretold = model.memory_needed(X) / 2**20
         began = time.process_time()
-        model.fit(X)
+        with PeakMemory() as peak:
+            model.fit(X)
         used = time.process_time() - began
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         print(
             f"{sweeps} sweeps, {used / sweeps / arguments.chains:.1f} CPU s each, "
-            f"foretold {model.memory_needed(X) / 2**20:.0f} MiB, "
-            f"peak rose by {(peak - before) / 2**10:.0f} MiB, "
+            f"foretold {foretold:.0f} MiB, memory rose by {peak.rise:.0f} MiB, "
             f"perplexity {model.perplexity(test):.0f}",
             flush=True,
         )
