@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils.validation import _check_sample_weight
 
 KINDS = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.int64}
 
@@ -26,6 +27,13 @@ def check_columns(names, columns, method="fit"):
             "not by row belongs into the functions of the model"
         )
     return arrays
+
+
+def check_weights(sample_weight, column):
+    """Return the weights of the rows of a column, (n,)."""
+    return _check_sample_weight(
+        sample_weight, column, dtype=np.float64, ensure_non_negative=True
+    )
 
 
 def _checked(name, values):

@@ -5,10 +5,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from skbayes_sg.base._sampling import BaseSGMCMC
-from skbayes_sg.custom._columns import check_columns
+from skbayes_sg.custom._columns import check_columns, check_weights
 from skbayes_sg.custom._graphs import python_function
 from skbayes_sg.custom._model import BaseModel, unpack
 from skbayes_sg.custom._predictions import PredictionsMixin
@@ -143,9 +143,7 @@ class SGMCMCModel(PredictionsMixin, BaseSGMCMC):
                 )
             arrays = self._columns_of(columns | {"X": X, "y": y}, "fit")
             first = next(iter(arrays.values()))
-            weights = _check_sample_weight(
-                sample_weight, first, dtype=np.float64, ensure_non_negative=True
-            )
+            weights = check_weights(sample_weight, first)
             model = self.model.posterior(arrays, weights / self.temperature)
             fit = self._sample_posterior(model, sampler)
             vars(self).pop("n_features_in_", None)

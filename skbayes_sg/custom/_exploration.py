@@ -5,13 +5,24 @@ import numpy as np
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
 from skbayes_sg.inference.exploration import explore
 from skbayes_sg.inference.monitoring import monitored
-from skbayes_sg.inference.optimize import adam, find_mode, lbfgs
+from skbayes_sg.inference.optimize import (
+    MIN_ROWS,
+    THINNING,
+    adam,
+    find_mode,
+    lbfgs,
+)
 from skbayes_sg.kernels.capabilities.strata import leverages
 from skbayes_sg.kernels.generic import entry_point, for_kernels
 from skbayes_sg.kernels.models.autodiff import Autodiff
 from skbayes_sg.kernels.models.mean_field import MeanField
 from skbayes_sg.kernels.passes import log_posterior
-from skbayes_sg.kernels.protocol.model import add_gradient, init_work, n_rows
+from skbayes_sg.kernels.protocol.model import (
+    add_gradient,
+    init_work,
+    n_rows,
+    thinned,
+)
 
 MAX_REFINED = 256  # parameters up to which the Hessians of Newton's steps cost little
 N_DRAWS = 16
@@ -50,14 +61,23 @@ def _(model, start=None, *, n_iter=10_000, random_state=0):
     center, sd = found[:d], np.exp(found[d:])
     if d > MAX_REFINED:
         return center
-    mass = _gaussian_mass(model, center, sd, random_state)
+    some = _enough_rows(model)
+    mass = _gaussian_mass(some, center, sd, random_state)
     try:
         with np.errstate(all="ignore"):
-            mode = lbfgs(model, center)
-            around_mode = _laplace_mass(model, mode)
+            mode = lbfgs(some, center)
+            if _laplace_mass(some, mode) < mass - 1.0:
+                return center
+            return mode if some is model else lbfgs(model, mode, rough=some)
     except (ValueError, np.linalg.LinAlgError):  # it ran away
         return center
-    return mode if around_mode >= mass - 1.0 else center
+
+
+def _enough_rows(model):
+    """Return the model on as many rows as tell whether there is a mode."""
+    if n_rows(model) < THINNING * MIN_ROWS * model.d:
+        return model
+    return for_kernels(thinned(model, THINNING))
 
 
 def _laplace_mass(model, mode):

@@ -1,6 +1,8 @@
 """The functions that chains need of a program, each compiled when it is asked for."""
 
+import contextlib
 import threading
+import weakref
 
 import numpy as np
 
@@ -18,21 +20,41 @@ from skbayes_sg.kernels.protocol.model import init_work
 
 MOST_WORDS = 2**14  # of gathered rows, which stay in a second-level cache
 
-_CODE: dict = {}  # by digest and kind; None: not native
+_CODE: dict = {}  # by digest and kind; None: there is none
 _LOCK = threading.RLock()  # PyTensor compiles one graph at a time
+_LAST: tuple = (
+    (lambda: None),
+    None,
+    None,
+)  # whose rows, at which theta, and the Hessian there
 
 
 def address(model, kind):
-    """Return the address of a function of this process; None if it is not native."""
+    """Return the address of a function of this process.
+
+    None if it is one of second derivatives, and they are not native or do not exist.
+    """
     place = model.program.tobytes(), kind
     with _LOCK:
         if place not in _CODE:
             try:
                 _CODE[place] = _KINDS[kind](program_of(model))
-            except (_pytensor.NotNative, NotImplementedError):  # no second derivative
+            except _pytensor.NotNative:
+                _CODE[place] = None
+            except _pytensor.undifferentiable() as error:
+                if kind not in _SECOND:
+                    raise _no_gradient(error) from error
                 _CODE[place] = None
         code = _CODE[place]
     return None if code is None else _pytensor.address_of(code)
+
+
+def _no_gradient(error):
+    reason = str(error).split("\n")[0]
+    return TypeError(
+        f"the model cannot be differentiated: {reason}. Write log_likelihood and "
+        "log_prior with operations of pytensor.tensor that have gradients"
+    )
 
 
 def _of_rows(program, n_vectors, outputs_of, allow_python=False, is_hessian=False):
@@ -110,6 +132,9 @@ _KINDS = {
 }
 
 
+_SECOND = {"beyond linear", "hessian"}  # there are differences in their place
+
+
 @init_work.register(Autodiff)
 def _(model):
     width = model.rows.shape[1]
@@ -134,10 +159,30 @@ def _(model, center):
 
 @hessian.register(Autodiff)
 def _(model, work, theta, out):
-    code = address(model, "hessian")
+    out += _last_hessian(model, work, np.array(theta))
+
+
+def _last_hessian(model, work, theta):
+    """Return the Hessian of -log-likelihood, computed unless it was the last one.
+
+    A fit needs that at the center for its coordinates and for control variates.
+    """
+    global _LAST
+    rows = model.rows
+    owner = rows if rows.base is None else rows.base  # `for_kernels` makes views
+    place = rows.ctypes.data, rows.shape, model.program.tobytes(), theta.tobytes()
+    last_owner, last_place, matrix = _LAST
+    if last_owner() is not owner or last_place != place:
+        matrix = _hessian(model, work, theta)
+        with contextlib.suppress(TypeError):  # of an owner that is no array
+            _LAST = weakref.ref(owner), place, matrix
+    return matrix
+
+
+def _hessian(model, work, theta):
+    code, matrix = address(model, "hessian"), np.zeros((theta.size, theta.size))
     if code is None:
-        hessian.dispatch(object)(model, work, theta, out)
-        return
-    flat = np.zeros(out.size)
-    add_all_rows_by(code, model, work, np.array(theta), flat)
-    out += flat.reshape(out.shape)
+        hessian.dispatch(object)(model, work, theta, matrix)
+    else:
+        add_all_rows_by(code, model, work, theta, matrix.reshape(-1))
+    return matrix

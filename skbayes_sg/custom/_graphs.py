@@ -52,13 +52,12 @@ def call(function, name, arguments):
     import pytensor.tensor as pt
 
     try:
-        result = function(**arguments)
+        return pt.as_tensor_variable(function(**arguments))
     except Exception as error:
         raise TypeError(
             f"{name} fails on symbolic arrays: {type(error).__name__}: {error}. Write "
             "it in pytensor.tensor (pt.log, pt.where, pt.sum) in place of numpy"
         ) from error
-    return pt.as_tensor_variable(result)
 
 
 def build_program(spaces, columns, log_likelihood, log_prior):
@@ -132,14 +131,21 @@ def check_program(program, columns):
     try:
         whole, prior = function(theta, *arrays)
         part, _ = function(theta, *(each[some] for each in arrays))
+        opposite, _ = function(-theta, *(each[some] for each in arrays))
     except IndexError as error:
         raise out_of_range("log_likelihood", error) from error
+    except ValueError as error:
+        reason = str(error).split("\n")[0]
+        raise ValueError(
+            f"log_likelihood cannot be computed: {reason}. Arrays with an entry for "
+            "each row must be columns, passed by name, since minibatches have few rows"
+        ) from error
     if whole.shape != (n,):
         raise ValueError(
             f"log_likelihood returns shape {whole.shape} for {n} rows; it must return "
             "one number per row"
         )
-    if np.isnan(whole).any() or np.isnan(prior):
+    if np.isnan(whole).any() or np.isnan(opposite).any() or np.isnan(prior):
         where = "log_prior" if np.isnan(prior) else "log_likelihood"
         raise ValueError(
             f"{where} is NaN where all parameters are in the middle of their spaces; "

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skbayes_sg.custom._columns import check_columns
+from skbayes_sg.custom._columns import check_columns, check_weights
 from skbayes_sg.custom._graphs import (
     build_program,
     call,
@@ -50,9 +50,8 @@ class BaseModel:
         """
         self._refuse_unknown(columns)
         arrays = check_columns(self.column_names, self._with_own(columns), "bind")
-        n = len(next(iter(arrays.values())))
-        weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight)
-        return self.posterior(arrays, weights)
+        first = next(iter(arrays.values()))
+        return self.posterior(arrays, check_weights(sample_weight, first))
 
     def posterior(self, arrays: Any, weights: Any) -> Any:
         """Return the posterior given columns that were checked, and (n,) weights."""

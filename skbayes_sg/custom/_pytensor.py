@@ -53,6 +53,13 @@ def import_pytensor():
     return pytensor
 
 
+def undifferentiable():
+    """Return the errors of graphs that have no gradient."""
+    from pytensor.gradient import NullTypeGradError
+
+    return NotImplementedError, NullTypeGradError
+
+
 def jitted(inputs, outputs, allow_python=False):
     """Return a graph as a function that numba can call, and its key in the cache.
 

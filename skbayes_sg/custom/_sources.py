@@ -6,7 +6,8 @@ as fast as one with widths that are known at run time only.
 
 import math
 
-AHEAD = 8  # terms to prefetch
+# Rows to prefetch: one for each that is copied, since requests queue up in a burst.
+AHEAD = 8
 OUTER, INNER = "\n" + 4 * " ", "\n" + 12 * " "  # between lines of source
 
 
@@ -66,11 +67,12 @@ def wrapper(theta, center, rows, idx, each, scale, buffer, total, out):
     weights = buffer[:n].view(np.float64)
     {views}
     for b in range(idx.size):
-        ahead = np.int64(idx[min(b + {AHEAD}, idx.size - 1)]) * each * width
-        for j in range(0, each * width, 8):
-            prefetch(words, ahead + j)
+        later = min(b + max(1, {AHEAD} // each), idx.size - 1)
         for r in range(each):
             k = b * each + r
+            ahead = (np.int64(idx[later]) * each + r) * width
+            for j in range(0, width, 8):
+                prefetch(words, ahead + j)
             first = (np.int64(idx[b]) * each + r) * width
             weights[k] = scale * values[first]
             {copies}

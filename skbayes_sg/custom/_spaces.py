@@ -119,7 +119,19 @@ class Interval(Real):
         return x.reshape(self.shape), slope.sum()
 
 
-class Ordered(Real):
+class _Vector(Real):
+    """Spaces of one axis."""
+
+    def __init__(self, shape, dims=None):
+        super().__init__(shape, dims)
+        if len(self.shape) != 1:
+            raise ValueError(
+                f"shape={shape!r} must be one integer for {type(self).__name__}; give "
+                "several of them names of their own"
+            )
+
+
+class Ordered(_Vector):
     """Numbers in increasing order, x_1 = u_1 and x_k = x_{k-1} + exp(u_k).
 
     Parameters
@@ -144,7 +156,7 @@ class Ordered(Real):
         return pt.cumsum(steps), u[1:].sum()
 
 
-class Simplex(Real):
+class Simplex(_Vector):
     """Positive parts that sum to one; the density is that of all parts but the last.
 
     Parameters

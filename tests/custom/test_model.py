@@ -5,11 +5,15 @@ import sys
 import numpy as np
 import pytensor.tensor as pt
 import pytest
+from pytensor.graph.basic import Apply
+from pytensor.graph.op import Op
 from scipy.sparse import csr_array
 from scipy.special import expit
 
 from skbayes_sg import Interval, Model, Positive, Real, Simplex, sample
-from skbayes_sg.custom import _programs
+from skbayes_sg.custom import _functions, _programs
+from skbayes_sg.inference.curvature import curvature_matrix, whitening
+from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.kernels.capabilities.expansion import init_expansion
 from skbayes_sg.kernels.capabilities.row_blocks import in_blocks
 from skbayes_sg.kernels.engine import estimate_gradient
@@ -25,7 +29,7 @@ from skbayes_sg.kernels.passes import (
     row_gradient,
 )
 from skbayes_sg.kernels.protocol.gradient import init_memory, prepare
-from skbayes_sg.kernels.protocol.model import init_work
+from skbayes_sg.kernels.protocol.model import add_prior_gradient, init_work
 from skbayes_sg.kernels.samplers import SGLD
 from tests.custom.models import COLUMNS, CONJUGATE, LINEAR, LOGISTIC, ROWS, SPACES
 
@@ -153,6 +157,28 @@ def test_taylor_has_far_less_variance_than_differences(conjugate):
     assert spread[1] < 1e-2 * spread[0] + 1e-12
 
 
+def test_hessian_is_computed_once_at_a_point(linear, monkeypatch):
+    calls, eye = [], np.eye(3)
+    monkeypatch.setattr(_functions, "_LAST", _functions._LAST)
+    monkeypatch.setattr(_functions, "_hessian", lambda *args: calls.append(1) or eye)
+    for scale in (1.0, 1.0, 2.0):
+        out = np.ones((3, 3))
+        hessian(for_kernels(linear), init_work(linear), np.full(3, scale), out)
+        assert np.array_equal(out, 1 + eye)
+    assert len(calls) == 2
+    copied = for_kernels(linear._replace(rows=linear.rows.copy()))
+    hessian(copied, init_work(linear), np.full(3, 2.0), out)
+    assert len(calls) == 3
+
+
+def test_mode_is_that_of_all_rows(linear):
+    """Where there are many, the search for it begins on some of them."""
+    mode, g = find_mode(linear, random_state=0), np.zeros(3)
+    log_posterior(linear, init_work(linear), mode, g)
+    in_sds = whitening(curvature_matrix(linear, mode)).T @ g
+    assert np.abs(in_sds).max() < 2e-3
+
+
 def test_expansion_is_compiled(linear):
     assert init_expansion(linear, np.zeros(3)).address != 0
 
@@ -225,6 +251,18 @@ def in_numpy(b, y, g):
     return np.where(y > b[g], y, 0.0)
 
 
+def of_fixed_rows(b, y, g):
+    return y - pt.as_tensor(np.ones((6, 2))) @ b
+
+
+def in_float32(b, y, g):
+    return rows(b, y, g).astype("float32")
+
+
+def nothing(b, y, g):
+    return None
+
+
 def anything(*args):
     return args[0]
 
@@ -235,6 +273,10 @@ def prior(b):
 
 def negative(b):
     return pt.log(b - 9).sum()
+
+
+def of_scales(b, y, g):
+    return -pt.log(b[0]) - 0.5 * (y / b[0]) ** 2
 
 
 def not_summed(b):
@@ -260,6 +302,12 @@ def bind(likelihood=rows, prior=prior, b=TWO, **columns):
         (ValueError, "one number per row", {"likelihood": summed}),
         (ValueError, "depend on one another", {"likelihood": centered}),
         (ValueError, "args", {"likelihood": anything}),
+        (ValueError, "must be columns", {"likelihood": of_fixed_rows}),
+        (TypeError, "leave out casts", {"likelihood": in_float32}),
+        (TypeError, "pytensor.tensor", {"likelihood": nothing}),
+        (ValueError, "sigma=Positive", {"likelihood": of_scales}),
+        (ValueError, "Negative values", {"sample_weight": np.full(6, -1.0)}),
+        (ValueError, "sample_weight", {"sample_weight": np.ones(3)}),
         (ValueError, "out of range", {"g": np.arange(6)}),
         (ValueError, "same number of rows", {"g": [0, 1]}),
         (ValueError, "lacks the column 'g'", {"g": None}),
@@ -278,11 +326,41 @@ def test_errors_name_the_remedy(error, match, options):
         bind(**options)
 
 
+class Opaque(Op):
+    """An operation of Python's own, without a gradient."""
+
+    def make_node(self, x):
+        return Apply(self, [x], [x.type()])
+
+    def perform(self, node, inputs, outputs):
+        outputs[0][0] = np.sin(inputs[0])
+
+
+def test_models_without_gradients_are_refused():
+    model = bind(lambda b, y, g: Opaque()(y * b[0]))
+    with pytest.raises(TypeError, match="cannot be differentiated"):
+        init_work(model)
+
+
+def test_parameters_of_another_type_are_refused(linear):
+    with pytest.raises(TypeError, match="compute in float64"):
+        add_prior_gradient(linear, init_work(linear), np.zeros(3, int), np.zeros(3))
+
+
+@LONG
+def test_operations_without_machine_code_are_announced():
+    model = bind(lambda b, y, g: pt.psi(y**2 + b[0] ** 2 + 1.0))
+    with pytest.warns(RuntimeWarning, match="has no machine code"):
+        draws = sample(model, SGLD(), Minibatch(3), step_size=1e-3, n_draws=2)
+    assert np.isfinite(draws).all()
+
+
 @pytest.mark.parametrize(
     ("match", "make"),
     [
         ("high", lambda: Interval(1, 0)),
         ("shape", lambda: Simplex(1)),
+        ("names of their own", lambda: Simplex((2, 3))),
         ("one name per axis", lambda: Positive(2, dims=("a", "b"))),
     ],
 )
