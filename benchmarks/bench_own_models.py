@@ -1,10 +1,10 @@
 """Effective draws per CPU second of models in PyMC: all defaults here, against nutpie.
 
     python benchmarks/bench_own_models.py [--quick] [--rows N ...] [--nuts DRAWS]
-        [--only NAME ...]
+        [--tune STEPS] [--only NAME ...]
 
 One core, one chain each. Here, all that `fit` does is counted (center, curvature,
-pilot, tuning, burn-in, draws), with compiled code on disk; nutpie's 300 tuning steps
+pilot, tuning, burn-in, draws), with compiled code on disk; nutpie's tuning steps
 are counted, too, its compilation is not. Columns: CPU seconds, smallest effective
 sample size of a parameter and its rate, rate here over nutpie's; root mean square
 difference of means in posterior sds, and the range of sds over those of nutpie.
@@ -79,7 +79,7 @@ def measured(run):
     return draws, seconds, array_stats.ess(draws, chain_axis=0, draw_axis=1).min()
 
 
-def compare(name, n, n_draws, n_nuts):
+def compare(name, n, n_draws, n_nuts, n_tune):
     with pm.Model() as pm_model:
         MODELS[name](n, np.random.default_rng(0))
     model = from_pymc(pm_model)
@@ -91,7 +91,7 @@ def compare(name, n, n_draws, n_nuts):
 
     compiled = nutpie.compile_pymc_model(pm_model)
     options = dict(
-        chains=1, cores=1, tune=300, draws=n_nuts, seed=0, progress_bar=False
+        chains=1, cores=1, tune=n_tune, draws=n_nuts, seed=0, progress_bar=False
     )
 
     def by_nuts():
@@ -116,6 +116,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rows", type=int, nargs="+")
     parser.add_argument("--nuts", type=int, default=500, help="draws of nutpie")
+    parser.add_argument("--tune", type=int, default=300, help="steps of nutpie")
     parser.add_argument("--only", nargs="+", default=list(MODELS))
     args = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -126,7 +127,7 @@ def main():
     print("|" + 11 * "---|")
     for name in args.only:
         for n in rows:
-            compare(name, n, 500 if args.quick else 4000, args.nuts)
+            compare(name, n, 500 if args.quick else 4000, args.nuts, args.tune)
 
 
 if __name__ == "__main__":
