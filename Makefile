@@ -3,7 +3,10 @@
 PYTHON ?= python3
 BIN = .venv/bin
 ONE_THREAD = OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
-PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 --dist worksteal
+# A file stays with one worker, which compiles its components once; in the order of the
+# tree, small files come last, so that neither worker waits for the other at the end.
+PYTEST = $(ONE_THREAD) $(BIN)/python -m pytest -q -n 2 --dist loadfile \
+	--no-loadscope-reorder
 # Models of the user's own are tested with PyTensor, which holds numba back and so has an
 # environment of its own; PyTensor 3 needs Python 3.12, and a second one where it is found.
 NEWER := $(shell for p in python3.13 python3.12; do \
