@@ -144,7 +144,7 @@ def stream(train, test, n_epochs=3, size=128):
                     print(f"{line}  perplexity {value:.0f}", flush=True)
 
 
-def cores(train, n_sweeps=100, repeats=6):
+def cores(train, n_sweeps=60, repeats=10):
     """Print the wall time of two chains, one after the other and at the same time.
 
     The least of some repeats each, in turns, because other work disturbs both.
