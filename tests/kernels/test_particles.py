@@ -25,6 +25,7 @@ from skbayes_sg.kernels.protocol.model import (
     log_prior,
     n_rows,
 )
+from tests.kernels.test_volatility_grid import quadrature
 
 PRIOR = VolatilityPrior(20.0, 1.5, 2.5, 0.025, 0.1, 2.0)
 THETA = np.array([0.8, 0.7, 0.9])
@@ -112,20 +113,7 @@ def test_laplace_is_close_to_the_likelihood_of_a_grid():
     """The filter on a grid of states is exact up to its width."""
     y = series(law="volatility")
     phi, sigma, tau = 0.9, 0.3, 0.9
-    grid = np.linspace(-6, 6, 1201)
-    width = grid[1] - grid[0]
-    move = np.exp(-0.5 * ((grid[:, None] - phi * grid) / sigma) ** 2)
-    move *= width / (sigma * np.sqrt(2 * np.pi))
-    wide = sigma / np.sqrt(1 - phi**2)
-    law = np.exp(-0.5 * (grid / wide) ** 2) * width / (wide * np.sqrt(2 * np.pi))
-    value = 0.0
-    for t, each in enumerate(y):
-        law = move @ law if t else law
-        if not np.isnan(each):
-            sd = tau * np.exp(grid / 2)
-            law = law * np.exp(-0.5 * (each / sd) ** 2) / (sd * np.sqrt(2 * np.pi))
-        value += np.log(law.sum())
-        law = law / law.sum()
+    value = quadrature(y, (phi, sigma, tau))
     buffers = np.zeros((2, y.size))
     found = laplace_log_likelihood(
         y, 0, y.size, phi, sigma, tau, np.zeros(y.size), buffers
