@@ -121,7 +121,7 @@ class SGBPMFRecommender(
         "diagonal", the default: a row moves in units that shrink with the number of its
         ratings.
     n_draws : int or "auto"
-        Draws kept of each chain. "auto" is 100, or as few as take 320 MB, but at least
+        Draws kept of each chain. "auto" is 100, or as few as take 256 MB, but at least
         20.
     storage_dtype : {"auto", "float16", "float32", "float64"} or None
         Type in which draws are kept. "auto" is float16 if they took more than 256 MB

@@ -7,7 +7,7 @@ from skbayes_sg.utils._validation import check_auto, check_integer, check_option
 DTYPES = (None, "auto", "float16", "float32", "float64")
 USUAL_DRAWS, FEWEST_DRAWS = 100, 20  # of each chain
 LARGE = 2**28  # bytes of draws above which they are kept in float16
-BOUND = 5 * 2**26  # bytes of float16 draws above which fewer are kept
+BOUND = 2**28  # bytes of float16 draws above which fewer are kept
 FLOAT16_SDS = 0.02, 50.0  # of ratings, whose draws float16 holds without loss
 
 
