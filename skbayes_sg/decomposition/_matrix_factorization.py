@@ -158,7 +158,7 @@ class SGBPMFRecommender(
         Whether sets are among the features.
     n_features_in_ : int
         Number of columns: the user, the item, and further ones.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_columns,)
         Names of the columns, where X is a data frame.
 
     References

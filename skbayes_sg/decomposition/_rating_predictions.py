@@ -44,7 +44,7 @@ class RatingPredictionMixin:
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features_in_)
+        X : array-like or data frame of shape (n_samples, n_columns)
             User and item of each rating, known or not, and its context, as in `fit`.
         return_std : bool, default=False
             Also return the standard deviation of the rating, noise included.
@@ -65,7 +65,7 @@ class RatingPredictionMixin:
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features_in_)
+        X : array-like or data frame of shape (n_samples, n_columns)
             User and item of each rating, known or not, and its context, as in `fit`.
         level : float, default=0.9
             Probability of the interval.
@@ -93,7 +93,7 @@ class RatingPredictionMixin:
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features_in_)
+        X : array-like or data frame of shape (n_samples, n_columns)
             User and item of each rating, known or not, and its context, as in `fit`.
 
         Returns

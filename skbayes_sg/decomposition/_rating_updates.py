@@ -40,7 +40,7 @@ class RatingUpdateMixin:
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features_in_)
+        X : array-like or data frame of shape (n_samples, n_columns)
             User and item of each rating, known or not, and its context, as in `fit`.
         y : array-like of shape (n_samples,)
             Ratings; ignored with implicit feedback.

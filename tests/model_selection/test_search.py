@@ -245,7 +245,7 @@ def test_parameters_of_every_estimator_are_of_the_sampling_or_of_the_posterior(k
         "noise",
         *("n_factors", "biases", "noise_dof", "precision_prior", "hyperparameters"),
         *("user_features", "item_features", "rating_range"),
-        *("implicit_sets", "feedback", "unobserved_weight"),
+        *("implicit_sets", "feedback", "unobserved_weight", "context"),
     }
     assert not posterior & SAMPLING
     assert set(kind().get_params()) <= posterior | SAMPLING
