@@ -13,6 +13,7 @@ from skbayes_sg.inference.fitting import shared_results
 
 BURN_IN_SHARE = 0.1  # of the kept iterations, if burn_in="auto"
 MIN_ITER = 10
+USUAL_DRAWS = 100  # of each chain, if n_draws="auto"
 # Parameters of estimators that do not change the posterior, which all candidates share.
 SAMPLING = {
     *("step_size", "sampler", "gradient", "batch_size", "preconditioner", "schedule"),
@@ -75,12 +76,17 @@ def leaders_and_followers(running, groups):
     return [leaders, [i for i in running if first[groups[i]] != i]]
 
 
+def usual_draws(estimator):
+    """Return `n_draws`, where "auto" is the number that is kept if memory allows."""
+    return USUAL_DRAWS if estimator.n_draws == "auto" else estimator.n_draws
+
+
 def chain_lengths(estimator, n_iter, share):
     """Return the parameters of chains whose length is `share` of the full length."""
     last, prefix = last_step(estimator)
     burn_in = BURN_IN_SHARE * n_iter if last.burn_in == "auto" else last.burn_in
     kept = max(math.ceil(share * n_iter), min(n_iter, MIN_ITER))
-    thin = math.ceil(kept / last.n_draws)
+    thin = math.ceil(kept / usual_draws(last))
     burn_in = math.ceil(share * burn_in)
     lengths = {"n_draws": kept // thin, "thin": thin, "burn_in": burn_in}
     return {prefix + name: value for name, value in lengths.items()}

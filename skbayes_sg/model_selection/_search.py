@@ -30,6 +30,7 @@ from skbayes_sg.model_selection._candidates import (
     leaders_and_followers,
     seeded,
     sharing_groups,
+    usual_draws,
 )
 from skbayes_sg.model_selection._delegation import best_has, delegate
 from skbayes_sg.model_selection._results import format_results, report_failures
@@ -250,7 +251,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
                 f"keep={last.keep!r} of the estimator leaves no draws to compare; use "
                 'keep="draws" in a search, and any value in a fit with the result'
             )
-        check_integer("n_draws", last.n_draws, at_least=1)
+        check_integer("n_draws", usual_draws(last), at_least=1)
         check_auto("thin", last.thin, check_integer, at_least=1)
         check_auto("burn_in", last.burn_in, check_integer, at_least=0)
 
@@ -271,7 +272,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
                 )
             check_candidates(candidates, base, prefix)
         if n_iter is None and last.thin != "auto":
-            n_iter = last.n_draws * last.thin
+            n_iter = usual_draws(last) * last.thin
         if candidates is not None and n_iter is not None:
             return candidates, n_iter
         # The pilot has the length of the candidates, on which the step size depends.
@@ -282,7 +283,7 @@ class KSDStepSizeSearch(MetaEstimatorMixin, BaseEstimator):
             last, _ = last_step(pilot)
             steps = (last.step_size_ * DEFAULT_GRID).tolist()
             candidates = [{f"{prefix}step_size": h} for h in steps]
-            return candidates, n_iter or last.n_draws * last.thin_
+            return candidates, n_iter or usual_draws(last) * last.thin_
         for candidate in candidates:  # the first that does not fail sets the length
             pilot = clone(base)
             try:

@@ -541,7 +541,9 @@ def test_cross_validation_and_grid_search(ratings):
 def test_search_for_a_step_size(ratings):
     X, y = ratings
     grid = {"step_size": [0.01, 1.0]}
-    search = KSDStepSizeSearch(quick(), grid, n_iter=300, random_state=0).fit(X, y)
+    search = KSDStepSizeSearch(
+        quick(n_draws="auto"), grid, n_iter=300, random_state=0
+    ).fit(X, y)
     assert search.best_params_["step_size"] == 1.0  # the other has hardly moved
     assert search.predict(X[:2]).shape == (2,)
 
