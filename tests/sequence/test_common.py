@@ -39,7 +39,7 @@ class LinearGaussianSSM(SGMCMCLinearGaussianSSM):
 
 @pytest.mark.long
 @parametrize_with_checks(
-    [GaussianHMM(2, n_init=2, **SHORT), LinearGaussianSSM(step_size=0.1, **SHORT)],
+    [GaussianHMM(2, n_init=2, **SHORT), LinearGaussianSSM(**SHORT)],
     expected_failed_checks=lambda estimator: DEPENDENT,
 )
 def test_sklearn_checks(estimator, check):
