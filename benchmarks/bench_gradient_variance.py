@@ -23,8 +23,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from skbayes_sg import sample
-from skbayes_sg.base._sampling import N_LINEARIZED
 from skbayes_sg.datasets import make_logistic
+from skbayes_sg.inference.exploration.gradients import N_LINEARIZED
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.kernels.coordinates import Dense
 from skbayes_sg.kernels.engine import estimate_gradient
