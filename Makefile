@@ -61,7 +61,7 @@ clean:
 # The stamp .venv/.x says that the package is installed with the extras x.
 .venv/.%: pyproject.toml
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[$*]'
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -e '.[$*]'
 	@touch $@
 
 .venv-autodiff-newer/.installed: PYTHON = $(NEWER)

@@ -16,6 +16,7 @@ from skbayes_sg.kernels.protocol.model import refresh
 from skbayes_sg.kernels.samplers import HMC
 
 MAX_LEAPFROG = 64
+FIRST_RETRY = 4.0  # over the share of the first retry, which has the pilot's own step
 CHEAPER = 2.0  # times fewer gradients, from which on trajectories are chosen
 
 
@@ -34,7 +35,8 @@ def adjusted(request, region, typical, step_size):
 
     After a divergence, or draws that were found to be wrong, it is the exact one.
     """
-    sampler, h = request.sampler, request.share * typical.leapfrog**2
+    sampler = request.sampler
+    h = min(1.0, FIRST_RETRY * request.share) * typical.leapfrog**2
     exact = HMC(min(MAX_LEAPFROG, math.ceil(TURN / math.sqrt(h))))
     # The density at the end of a trajectory costs about as much as a gradient.
     gradients = 0.5 * (exact.n_leapfrog + 1) + 1.0
