@@ -55,7 +55,7 @@ LAYERS = {
         *kernels("numerics.vectors", "protocol", "capabilities"),
     ),
     f"{KERNELS}.likelihoods": (*GENERIC, *kernels("numerics", "maps", "likelihoods")),
-    f"{KERNELS}.priors": (*GENERIC, f"{KERNELS}.priors"),
+    f"{KERNELS}.priors": (*GENERIC, *kernels("numerics", "priors")),
     f"{KERNELS}.maps": (*PROTOCOL, f"{KERNELS}.maps"),
     f"{KERNELS}.regions": PROTOCOL,
     f"{KERNELS}.data": (*GENERIC, *kernels("numerics", "data")),

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skbayes_sg.base._sampling import BaseSGMCMC, likelihood_weights
 from skbayes_sg.base._streaming import StreamingMixin
 from skbayes_sg.inference.predictors import normal_points, predictor_moments
+from skbayes_sg.kernels.models.glm_drawn_noise import DrawnNoiseGLM, draws_noise
 from skbayes_sg.kernels.models.glm_noise import has_few_rows, in_noise_units
 from skbayes_sg.kernels.models.glm_units import Units
 from skbayes_sg.kernels.priors import Given
@@ -167,8 +168,11 @@ class BaseGLM(PriorMixin, StreamingMixin, BaseSGMCMC):
         bounds = self._checked_bounds(X.shape[1])
         if bounds is not None:
             return self._bounded(model, *bounds)
-        scaled = self._noise_is_scale and not is_batch and isinstance(prior, Given)
-        if scaled and has_few_rows(model):
+        if is_batch or not self._noise_is_scale:
+            return model
+        if not isinstance(prior, Given):
+            return DrawnNoiseGLM(*model) if draws_noise(model) else model
+        if has_few_rows(model):
             return in_noise_units(model, X.toarray() if issparse(X) else X)
         return model
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import linalg, special, stats
 
 from skbayes_sg.kernels.following import following
 from skbayes_sg.kernels.generic import entry_point
@@ -111,7 +111,8 @@ def test_coordinates_follow_and_theta_stays(dense):
     H = root @ root.T + np.eye(5)
     information = H if dense else np.diag(H).copy()
     center, theta, g = rng.normal(size=(3, 5))
-    shared = following(center, information, np.ones(5))
+    given = rng.uniform(size=5)
+    shared = following(center, information, given, np.ones(5))
     own = of_one_chain(shared)
     position, back, pulled = np.empty(5), np.empty(5), np.empty(5)
     precision = np.array([1e12, 0.0, 3.0, 1e-3, 50.0])
@@ -119,7 +120,33 @@ def test_coordinates_follow_and_theta_stays(dense):
     np.testing.assert_allclose(back, theta)
     np.testing.assert_allclose(to_position(own, theta), position)
     np.testing.assert_allclose(pull_back_rows(own, g[None])[0], pulled)
-    matrix = (H if dense else np.diag(information)) + np.diag(precision)
+    matrix = (H if dense else np.diag(information)) + np.diag(given + precision)
     np.testing.assert_allclose(pulled @ pulled, g @ np.linalg.solve(matrix, g))
-    first = following(center, information, np.ones(5))
+    first = following(center, information, given, np.ones(5))
     np.testing.assert_array_equal(shared.root, first.root)  # of other chains
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_coordinates_follow_noise_that_steps_leave_alone(dense):
+    """Four coefficients of two outputs, and the log precisions of their noise."""
+    rng = np.random.default_rng(0)
+    roots = rng.normal(size=(2, 2, 2))
+    H = linalg.block_diag(*(root @ root.T + np.eye(2) for root in roots), 0.0, 0.0)
+    information = H if dense else np.diag(H).copy()
+    center, theta, g = rng.normal(size=(3, 6))
+    given, noise = rng.uniform(size=6), np.array([4, 4, 5, 5, 4, 5])
+    own = of_one_chain(following(center, information, given, np.ones(6), noise))
+    assert np.allclose(to_position(own, center), 0.0)
+    position, back, pulled = np.empty(6), np.empty(6), np.empty(6)
+    precision = rng.uniform(size=6)
+    move(own, precision, theta, position, g, back, pulled)
+    np.testing.assert_allclose(back, theta)
+    tau = np.exp(theta[noise[:4]])
+    matrix = tau[:, None] * (H if dense else np.diag(information))[:4, :4]
+    matrix += np.diag((given + precision)[:4])
+    expected = g[:4] @ np.linalg.solve(matrix, g[:4])
+    np.testing.assert_allclose(pulled @ pulled, expected)
+    move(own, precision, theta, position + 1.0, g, back, pulled)
+    to_theta(own, position + 1.0, back)
+    assert np.ptp(back[:4] - theta[:4]) > 0.1
+    np.testing.assert_allclose(back[4:], theta[4:], atol=1e-9)

@@ -108,6 +108,26 @@ def test_minibatches_and_single_precision():
     assert np.abs(model.coef_std_ / full.coef_std_ - 1).max() < 0.06
 
 
+@long
+@pytest.mark.parametrize(
+    "prior, variance", [("horseshoe", 10.0), ("laplace", "learn"), ("normal", "learn")]
+)
+@pytest.mark.parametrize("sampler", ["sgld-lm", "baoab", "badodab"])
+def test_more_features_than_rows(prior, variance, sampler):
+    """40 rows, 60 features: the precision of the noise is drawn between steps.
+
+    Moved by the steps, it made them unstable where it was large: sds were up to 55
+    times too large, with an R-hat of 1.003.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 60))
+    y = 3 * X[:, 0] - 2 * X[:, 1] + rng.normal(size=40)
+    options = dict(prior=prior, prior_variance=variance, sampler=sampler, **LONG)
+    model = SGMCMCLinearRegression(**options).fit(X, y)
+    reference = gibbs.random_prior(X, y, prior, variance, n_draws=150_000)
+    check(model, reference, error=0.15, ratio=0.1)
+
+
 def test_chains_with_random_priors_are_resumed(tmp_path):
     """Also their coordinates, which are each chain's own."""
     X, y = sparse_data(60)

@@ -22,11 +22,19 @@ from skbayes_sg.inference.exploration.unimodal import (
     gradient_noise,
     step_limit,
 )
-from skbayes_sg.kernels.following import following
+from skbayes_sg.kernels.following import NONE, following
 from skbayes_sg.kernels.models.glm import n_coefficients
+from skbayes_sg.kernels.models.glm_drawn_noise import DrawnNoiseGLM, places_of_noise
 from skbayes_sg.kernels.models.glm_priors import IntegratedGLM, ShrunkGLM
 from skbayes_sg.kernels.passes import hessian, hessian_diagonal, prior_hessian_diagonal
-from skbayes_sg.kernels.protocol.model import init_work, n_rows, theta_of, thinned
+from skbayes_sg.kernels.protocol.coordinates import follow, of_one_chain
+from skbayes_sg.kernels.protocol.model import (
+    init_work,
+    n_parameters,
+    n_rows,
+    theta_of,
+    thinned,
+)
 from skbayes_sg.kernels.protocol.sampler import preconditioner_of
 
 MAX_DENSE = 256  # parameters up to which a matrix is factorized every few iterations
@@ -107,7 +115,11 @@ def _step(found, request):
 
 def _survey(model, request, first):
     """Return what depends neither on the step size nor on the lengths of chains."""
-    draws, found = first.start, None
+    draws, found = np.array(first.start), None
+    if isinstance(model, DrawnNoiseGLM):  # the mode may be one of no noise at all
+        end = n_coefficients(model)
+        noise = draws[:, end : end + model.n_outputs]
+        noise[:] = np.minimum(noise, 0.0)
     for number in range(ROUNDS + 1):
         found = _measure(model, request, first, draws)
         if number == ROUNDS:
@@ -137,28 +149,35 @@ def _measure(model, request, first, draws):
     work = init_work(model)
     rows = thinned(model, n // (ROWS * d)) if n >= 2 * ROWS * d else model
     dense = _preconditioner(request, d) == "dense"
-    size, measure = ((d, d), hessian) if dense else ((d,), hessian_diagonal)
     some = draws[np.linspace(0, len(draws) - 1, N_HESSIANS).astype(int)]
-    each = np.zeros((len(some), *size))
-    for theta, out in zip(some, each, strict=True):
-        measure(rows, init_work(rows), theta, out)
-    given = np.zeros(d)
+    each = _hessians(model, rows, some, dense)
+    given, noise = np.zeros(d), NONE
     prior_hessian_diagonal(model, work, draws[0], given)
     given -= work.precision
-    mean = each.mean(axis=0)
-    information = _positive(mean + (np.diag(given) if dense else given))
+    if isinstance(model, DrawnNoiseGLM):
+        noise = places_of_noise(model)
+    else:
+        each += np.diag(given) if dense else given
+        given = np.zeros(d)
+    moved = _moved(model)
+    information = _without(_positive(each.mean(axis=0)), ~moved)
     center = np.array(first.mode, np.float64)
     center[: n_coefficients(model)].reshape(model.n_outputs, -1)[
         :, : model.prior.unit.size
     ] = 0.0  # where most of them will be, in units that may become tiny
-    coordinates = following(center, information, work.precision)
+    center[~moved] = draws[:, ~moved].max(axis=0)  # the first step is small
+    coordinates = following(center, information, given, work.precision, noise)
     if dense:
-        ridge = information + 0.1 * np.diag(np.diag(information))
-        steep = [eigh(one + ridge - mean, ridge, eigvals_only=True)[-1] for one in each]
+        here = np.ix_(moved, moved)
+        ridge = information[here] + 0.1 * np.diag(np.diag(information)[moved])
+        change = each - information
+        steep = [
+            eigh(one[here] + ridge, ridge, eigvals_only=True)[-1] for one in change
+        ]
         smallest = largest = 1.0
     else:
-        steep = [np.max((one - mean) / information + 1.0) for one in each]
-        smallest, largest = _extremes(rows, draws[-1], information, work.precision)
+        steep = [np.max((one / information)[moved]) for one in each]
+        smallest, largest = _extremes(rows, draws[-1], coordinates, work.precision)
     found = Shrunk(
         draws=draws,
         coordinates=coordinates,
@@ -175,18 +194,55 @@ def _measure(model, request, first, draws):
     return found._replace(noise=noise)
 
 
-def _extremes(rows, theta, information, precision):
+def _hessians(model, rows, draws, dense):
+    """Return the likelihood's Hessians at draws: (n, d, d), or diagonals.
+
+    Where the noise is drawn between steps they are of coefficients alone, and relative
+    to the precision of the noise.
+    """
+    d = draws.shape[1]
+    size, measure = ((d, d), hessian) if dense else ((d,), hessian_diagonal)
+    each = np.zeros((len(draws), *size))
+    for theta, out in zip(draws, each, strict=True):
+        measure(rows, init_work(rows), theta, out)
+        if isinstance(model, DrawnNoiseGLM):
+            tau = np.exp(theta[places_of_noise(model)].astype(np.float64))
+            out /= tau[:, None] if dense else tau
+        _without(out, ~_moved(model))
+    return each
+
+
+def _without(information, held):
+    """Return information, (d, d) or (d,), with zeros for some parameters."""
+    information[held] = 0.0
+    information.T[held] = 0.0
+    return information
+
+
+def _moved(model):
+    """Return which parameters are moved by steps, (d,)."""
+    moved = np.ones(n_parameters(model), bool)
+    if isinstance(model, DrawnNoiseGLM):
+        moved[n_coefficients(model) :] = False
+    return moved
+
+
+def _extremes(rows, theta, coordinates, precision):
     """Return the extreme curvatures in units of the diagonal."""
-    work, d = init_work(rows), theta.size
-    if d > MAX_MATRIX:
-        unit = 1.0 / np.sqrt(information + precision)
+    work, moved = init_work(rows), _moved(rows)
+    own = of_one_chain(coordinates)
+    follow(own, precision, theta.astype(np.float64), np.empty(theta.size))
+    unit = np.where(moved, 1.0 / own.root, 0.0)
+    if theta.size > MAX_MATRIX:
         return SMALLEST, max(1.0, largest_curvature(rows, theta, unit))
-    matrix = np.zeros((d, d))
+    matrix = np.zeros((theta.size, theta.size))
     hessian(rows, work, theta, matrix)
-    unit = 1.0 / np.sqrt(information)
-    largest = max(1.0, eigvalsh(matrix * np.outer(unit, unit))[-1])
-    unit = 1.0 / np.sqrt(information + precision)
-    matrix += np.diag(precision + information - np.diag(matrix))
+    of_data = np.diag(matrix)[moved]
+    bare = 1.0 / np.sqrt(np.maximum(own.root[moved] ** 2 - precision[moved], 1e-300))
+    matrix = matrix[np.ix_(moved, moved)]
+    largest = max(1.0, eigvalsh(matrix * np.outer(bare, bare))[-1])
+    matrix += np.diag(own.root[moved] ** 2 - of_data)
+    unit = unit[moved]
     return max(eigvalsh(matrix * np.outer(unit, unit))[0], SMALLEST), largest
 
 

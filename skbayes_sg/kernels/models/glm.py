@@ -32,6 +32,7 @@ from skbayes_sg.kernels.capabilities.curvature import (
 from skbayes_sg.kernels.capabilities.linearization import add_remainder
 from skbayes_sg.kernels.capabilities.row_blocks import in_blocks, rows_per_term
 from skbayes_sg.kernels.data.blocks import as_blocks, padded, rows_per_block
+from skbayes_sg.kernels.data.minibatch import INDEX
 from skbayes_sg.kernels.data.rows import (
     add_outer_rows,
     add_rows,
@@ -98,6 +99,7 @@ class GLMWork(NamedTuple):
     taken: np.ndarray  # (CHUNK,) values of single rows
     precision: np.ndarray  # (d,) that a random prior adds, else (0,)
     scale: np.ndarray  # (K,) that it has learned, else (0,)
+    every_row: np.ndarray  # (N,) indices, where all are needed between steps, else (0,)
 
 
 @n_parameters.register(GLM)
@@ -131,7 +133,7 @@ def _(model):
     shapes = [(count, CHUNK) for count in (model.n_outputs, n_scores(model))]
     shapes += [n_targets(model) * CHUNK, CHUNK]
     buffers = (np.empty(shape, model.y.dtype) for shape in shapes)
-    return GLMWork(*buffers, np.empty(0), np.empty(0))
+    return GLMWork(*buffers, np.empty(0), np.empty(0), np.empty(0, INDEX))
 
 
 @rows_per_term.register(GLM)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.generic import entry_point
+from skbayes_sg.kernels.generic import entry_point, helper
 from skbayes_sg.kernels.models.glm import GLM, n_coefficients
 from skbayes_sg.kernels.numerics.vectors import copy_to
 from skbayes_sg.kernels.passes import log_posterior
@@ -68,13 +68,18 @@ def _(model, t):
 
 @refresh.register(ShrunkGLM)
 def _(model, target, position, rng):
-    work, width = target.work, n_coefficients(model) // model.n_outputs
-    theta = locate(target, position)
+    copy_to(locate(target, position), target.g)  # theta may be the position itself
+    draw_priors(model, target.work, target.g, rng)
+    follow(target.coordinates, target.work.precision, target.g, position)
+
+
+@helper
+def draw_priors(model, work, theta, rng):
+    """Draw scales and precisions of the coefficients of all outputs."""
+    width = n_coefficients(model) // model.n_outputs
     for k in range(work.scale.size):
         here = slice(k * width, (k + 1) * width)
         draw_prior(model.prior, theta[here], k, work.scale, work.precision[here], rng)
-    copy_to(theta, target.g)  # theta may be the position itself
-    follow(target.coordinates, work.precision, target.g, position)
 
 
 @n_recorded.register(ShrunkGLM)

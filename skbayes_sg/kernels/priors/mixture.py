@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.generic import helper
+from skbayes_sg.kernels.numerics.slices import draw_by_slices
+from skbayes_sg.kernels.numerics.slices import log_density as log_density_of
 from skbayes_sg.kernels.priors.protocol import (
     draw_precision,
     draw_prior,
@@ -23,8 +24,7 @@ from skbayes_sg.kernels.priors.protocol import (
     n_scales,
 )
 
-STEPS = 30  # by which a slice is widened at the most
-HALVINGS = 100
+WIDTH = 1.0  # of slices of log scales
 
 
 class Given(NamedTuple):
@@ -48,42 +48,24 @@ def _(prior, n_outputs):
 @draw_prior.register(Mixture)
 def _(prior, beta, k, scale, precision, rng):
     if prior.width > 0.0:
-        scale[k] = math.exp(_draw_log_scale(prior, beta, math.log(scale[k]), rng))
+        law = LogScale(prior, beta)
+        scale[k] = math.exp(draw_by_slices(law, math.log(scale[k]), WIDTH, rng))
     for j in range(prior.unit.size):
         unit = scale[k] * prior.unit[j]
         precision[j] = draw_precision(prior.law, beta[j] / unit, rng) / unit**2
 
 
-@helper
-def log_density_of_scale(prior, beta, u):
-    """Return log p(u | beta) of u = log s, up to a constant."""
-    total, shrink = 0.0, math.exp(-u)
+class LogScale(NamedTuple):
+    """The law of u = log s given the coefficients."""
+
+    prior: Mixture
+    beta: np.ndarray  # (width,)
+
+
+@log_density_of.register(LogScale)
+def _(law, u):
+    prior, total, shrink = law.prior, 0.0, math.exp(-u)
     for j in range(prior.unit.size):
-        total += log_density(prior.law, beta[j] * shrink / prior.unit[j])
+        total += log_density(prior.law, law.beta[j] * shrink / prior.unit[j])
     ratio = math.exp(u) / prior.width
     return total + (1.0 - prior.unit.size) * u - math.log1p(ratio * ratio)
-
-
-@helper
-def _draw_log_scale(prior, beta, u, rng):
-    """Return the next u of a slice sampler (Neal, 2003)."""
-    level = log_density_of_scale(prior, beta, u) - rng.standard_exponential()
-    low = u - rng.random()
-    high = low + 1.0
-    for _ in range(STEPS):
-        if log_density_of_scale(prior, beta, low) <= level:
-            break
-        low -= 1.0
-    for _ in range(STEPS):
-        if log_density_of_scale(prior, beta, high) <= level:
-            break
-        high += 1.0
-    for _ in range(HALVINGS):
-        new = low + (high - low) * rng.random()
-        if log_density_of_scale(prior, beta, new) > level:
-            return new
-        if new < u:
-            low = new
-        else:
-            high = new
-    return u
