@@ -44,5 +44,6 @@ for k, (name, model) in enumerate((("automatic step", good), ("large step", larg
     rows[k, 0].set_title(
         f"{name}: R-hat {line['rhat']:.3f}, ESS {line['ess']:.0f}, KSD {ksd:.2f}",
         fontsize="medium",
+        pad=18,  # above the legend
     )
 plt.show()

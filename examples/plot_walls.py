@@ -62,7 +62,7 @@ def run(name, h):
 
 NAMES = ["project SGLD", "proximal SGLD", "reflect SGLD", "reflect BAOAB"]
 draws = {name: [run(name, h) for h in STEPS] for name in NAMES}
-fig, (ax, other) = plt.subplots(1, 2, figsize=(9.5, 4), layout="constrained")
+fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 for name in NAMES:
     errors = [np.abs((x**2).sum(axis=1).mean() / truth - 1) for x in draws[name]]
     ax.plot(STEPS, errors, "o-", label=name)
@@ -77,11 +77,12 @@ ax.legend(fontsize="small")
 # %%
 # Where the draws lie
 # -------------------
-# At h = 0.08, on the right: the projection leaves an atom on the wall, and so does the
+# At h = 0.08 the projection leaves an atom on the wall, and so does the
 # proximal form, whose draws from outside are recorded there.
 
 bins = np.linspace(0, 1, 41)
-other.hist(
+fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+ax.hist(
     np.sqrt(square),
     bins,
     weights=weight,
@@ -91,7 +92,7 @@ other.hist(
 )
 for name in NAMES:
     radius = np.linalg.norm(draws[name][2], axis=1)
-    other.hist(radius, bins, density=True, histtype="step", label=name)
-other.set(xlabel="distance from the center", ylabel="density", yscale="log")
-other.legend(fontsize="small")
+    ax.hist(radius, bins, density=True, histtype="step", label=name)
+ax.set(xlabel="distance from the center", ylabel="density", yscale="log")
+ax.legend(fontsize="small")
 plt.show()

@@ -38,7 +38,7 @@ ROUGH_BLOCKS = 24  # from which a rough curvature is measured
 ROUGH_BUFFER = 32
 
 
-class Settled(NamedTuple):
+class Blocked(NamedTuple):
     """A blocked model with messages at its mode, and what its buffers cost."""
 
     model: NamedTuple
@@ -47,7 +47,9 @@ class Settled(NamedTuple):
     buffer_bias: float  # posterior standard deviations
 
 
-def settle(model, start, block_length="auto", buffer_length="auto", seed=0) -> Settled:
+def block_at_mode(
+    model, start, block_length="auto", buffer_length="auto", seed=0
+) -> Blocked:
     """Find the mode next to `start`, and block the model for sampling around it.
 
     Parameters
@@ -63,7 +65,7 @@ def settle(model, start, block_length="auto", buffer_length="auto", seed=0) -> S
 
     Returns
     -------
-    settled : Settled
+    blocked : Blocked
         The model with messages at its mode, ready for `explore`.
     """
     lengths = sequence_lengths(model)
@@ -88,7 +90,7 @@ def settle(model, start, block_length="auto", buffer_length="auto", seed=0) -> S
                 break
             buffer *= 2
         blocked = with_messages(with_blocks(model, blocks), mode)
-    return Settled(for_kernels(blocked), size, buffer, float(bias))
+    return Blocked(for_kernels(blocked), size, buffer, float(bias))
 
 
 def sequence_lengths(model):

@@ -6,7 +6,7 @@ from sklearn.utils.validation import validate_data
 from skbayes_sg.base._sampling import BaseSGMCMC
 from skbayes_sg.inference.fitting import computed_once
 from skbayes_sg.inference.identities import identity
-from skbayes_sg.inference.sequences import sequence_lengths, settle
+from skbayes_sg.inference.sequences import block_at_mode, sequence_lengths
 from skbayes_sg.kernels.capabilities.buffers import blocks_of, with_blocks
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.utils._validation import check_auto, check_integer, largest_of
@@ -145,7 +145,7 @@ class BaseSequences(BaseSGMCMC):
         """Return the lengths of blocks and buffers to be used, or "auto"."""
         return self.block_length, self.buffer_length
 
-    def _settle(self, model, start, seed):
+    def _block_at_mode(self, model, start, seed):
         """Block the model around its mode; return it with messages, for sampling.
 
         `model` has constrained parameters, and `start` returns the posterior in free
@@ -158,7 +158,9 @@ class BaseSequences(BaseSGMCMC):
             before = with_blocks(last.model.model, blocks_of(model))
             if identity(before) == identity(for_kernels(model)):
                 return last.model
-        found = computed_once("settled", lambda: settle(*start(), *settings, seed))
+        found = computed_once(
+            "blocked", lambda: block_at_mode(*start(), *settings, seed)
+        )
         self._blocked_by = settings
         self.block_length_ = found.block_length
         self.buffer_length_ = found.buffer_length

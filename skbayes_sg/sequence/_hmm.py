@@ -98,11 +98,11 @@ class BaseHMM(StateAnswersMixin, BaseSequences):
             model = self._build(X, lengths)
             entropy = np.random.SeedSequence(self._entropy())
             seeds = entropy.spawn(2)
-            settled = self._settle(
+            blocked = self._block_at_mode(
                 model, lambda: self._start(model, lengths, seeds[0]), seeds[1]
             )
-            fit = self._sample_posterior(settled, sampler)
-            self._set_states(settled)
+            fit = self._sample_posterior(blocked, sampler)
+            self._set_states(blocked)
         return self._finished(fit)
 
     def _check_parameters(self):

@@ -171,9 +171,9 @@ class SGMCMCLinearGaussianSSM(SSMAnswersMixin, BaseSequences):
             model = self._build(X, lengths)
             seed = np.random.SeedSequence(self._entropy())
             start = theta_of(model, self._start(model.model, lengths))
-            settled = self._settle(model.model, lambda: (model, start), seed)
-            fit = self._sample_posterior(settled, sampler)
-            self._set_parameters(settled.model, lengths)
+            blocked = self._block_at_mode(model.model, lambda: (model, start), seed)
+            fit = self._sample_posterior(blocked, sampler)
+            self._set_parameters(blocked.model, lengths)
         return self._finished(fit)
 
     def _build(self, X, lengths):

@@ -171,18 +171,18 @@ class SGMCMCStochasticVolatility(VolatilityAnswersMixin, BaseSequences):
             lengths = check_lengths(lengths, len(y))
             seeds = np.random.SeedSequence(self._entropy()).spawn(2)
             model, start = self._build(y, lengths)
-            settled = self._settle(model.model, lambda: (model, start), seeds[0])
+            blocked = self._block_at_mode(model.model, lambda: (model, start), seeds[0])
             if self.n_particles is not None:
-                settled = self._with_particles(settled, lengths)
+                blocked = self._with_particles(blocked, lengths)
             elif self._is_short(lengths) and self.sampler is None:
                 sampler = HMC() if self.gradient in ("auto", "full") else sampler
-            fit = self._sample_posterior(settled, sampler)
+            fit = self._sample_posterior(blocked, sampler)
             weights, draws = self._flat_weights(), self._flat_draws()
             mean = weights @ draws
             std = np.sqrt(weights @ (draws - mean) ** 2)
             self.phi_, self.sigma_, self.tau_ = map(float, mean)
             self.phi_std_, self.sigma_std_, self.tau_std_ = map(float, std)
-            self._prior = settled.model.prior
+            self._prior = blocked.model.prior
             last = y[-int(lengths[-1]) :]
             rng = np.random.default_rng(seeds[1])
             paths = self._paths(last, [len(last)], self._some_draws(), rng)
@@ -229,11 +229,11 @@ class SGMCMCStochasticVolatility(VolatilityAnswersMixin, BaseSequences):
         automatic = self.block_length == "auto" and self.buffer_length == "auto"
         return automatic and np.sum(lengths) <= WHOLE
 
-    def _with_particles(self, settled, lengths):
+    def _with_particles(self, blocked, lengths):
         """Return the posterior with gradients by particles, around the same mode."""
-        inner, mode = settled.model, settled.model.messages.anchor
+        inner, mode = blocked.model, blocked.model.messages.anchor
         settings = self._block_settings(lengths)
-        blocks, size, buffer, bias = windows_alone(settled, lengths, mode, *settings)
+        blocks, size, buffer, bias = windows_alone(blocked, lengths, mode, *settings)
         self.block_length_ = min(size, int(np.max(lengths)))
         self.buffer_length_, self.buffer_bias_ = buffer, bias
         inner = StochasticVolatility(
@@ -244,7 +244,7 @@ class SGMCMCStochasticVolatility(VolatilityAnswersMixin, BaseSequences):
             n_paths=self.n_paths,
             prior=inner.prior,
         )
-        return FreeVolatility(inner, settled.map)
+        return FreeVolatility(inner, blocked.map)
 
     def _parameter_names(self):
         return ["phi", "sigma", "tau"]

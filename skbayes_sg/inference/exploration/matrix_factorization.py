@@ -254,7 +254,7 @@ def warm_up(model, draws, request):
     request.progress.expect(len(draws) * length)
     for part, rounds in stages:
         name = "warm-up" if n_rows(part) == n else "sample"
-        draws, region = _settle(part, draws, rounds, request, name)
+        draws, region = _warmed_up(part, draws, rounds, request, name)
     return draws, region
 
 
@@ -268,7 +268,7 @@ def _part(model, chosen):
     )
 
 
-def _settle(model, draws, rounds, request, name):
+def _warmed_up(model, draws, rounds, request, name):
     """Run `rounds` of iterations, and measure the geometry after each."""
     sampler, gradient, n = WARM_UP_SAMPLER, Full(), n_rows(model)
     region = row_geometry(model, draws)
