@@ -1,6 +1,7 @@
 """The base class of all estimators whose parameters are posterior draws."""
 
 import contextlib
+from types import MappingProxyType
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -139,7 +140,8 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
 
     _default_sampler = "sgld-lm"
     _sampler_kinds = None
-    _chooses_temperature = False  # whether "auto" is a temperature
+    _automatic = ()  # "temperature" and "n_draws", where these may be "auto"
+    _decided = MappingProxyType({})  # settings that a fit has chosen, by name
     # Defaults for classes whose constructors do not have these parameters.
     checkpoint = storage_dtype = None
     keep = "draws"
@@ -167,14 +169,11 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         check_auto("batch_size", self.batch_size, check_integer, at_least=1)
         check_auto("burn_in", self.burn_in, check_integer, at_least=0)
         check_auto("thin", self.thin, check_integer, at_least=1)
-        self._check_n_draws()
+        self._check_chosen("n_draws", check_integer, at_least=1)
         check_integer("n_chains", self.n_chains, at_least=1)
         check_option("preconditioner", self.preconditioner, PRECONDITIONERS)
         check_option("schedule", self.schedule, SCHEDULES)
-        if self._chooses_temperature:
-            check_auto("temperature", self.temperature, check_number, above=0)
-        else:
-            check_number("temperature", self.temperature, above=0)
+        self._check_chosen("temperature", check_number, above=0)
         check_bool("noise_correction", self.noise_correction)
         check_bool("warm_start", self.warm_start)
         check_option("keep", self.keep, KEPT)
@@ -190,13 +189,18 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         sampler = self._default_sampler if self.sampler is None else self.sampler
         return check_component("sampler", sampler, SAMPLERS, self._sampler_kinds)
 
-    def _check_n_draws(self):
-        check_integer("n_draws", self.n_draws, at_least=1)
+    def _check_chosen(self, name, check, **limits):
+        """Validate a parameter that is automatic in some classes."""
+        if name in self._automatic:
+            check_auto(name, getattr(self, name), check, **limits)
+        else:
+            check(name, getattr(self, name), **limits)
 
     @property
     def _settings(self):
         """The settings of a run, by the names of the parameters."""
-        return Settings(*(getattr(self, name) for name in Settings._fields))
+        given = {name: getattr(self, name) for name in Settings._fields}
+        return Settings(**given | self._decided)
 
     def _entropy(self):
         """Return numbers from which all seeds of a fit are made."""

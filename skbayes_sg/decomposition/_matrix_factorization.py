@@ -183,6 +183,7 @@ class SGBPMFRecommender(
     """
 
     _default_sampler = WARM_UP_SAMPLER
+    _automatic = ("n_draws",)
 
     def __init__(
         self,
@@ -280,6 +281,7 @@ class SGBPMFRecommender(
             The fitted estimator.
         """
         sampler = self._check_sampling()
+        check_memory(self)
         check_recommender(self, sampler)
         with all_or_nothing(self):
             columns = self._label_columns(X, reset=True)
@@ -295,7 +297,7 @@ class SGBPMFRecommender(
             self._context = context
             self._set_scale(ratings)
             model = self._build_model(ratings)
-            self._kept = kept_draws(self, model, ratings.y)
+            self._decided = kept_draws(self, model, ratings.y)
             if self.sampler is None:
                 sampler = automatic_sampler(model, self._settings)
             try:
@@ -409,14 +411,6 @@ class SGBPMFRecommender(
         labels, values = read_context(context, columns[2:])
         values = np.zeros((len(columns[0]), 0)) if values is None else values
         return [*columns[:2], *labels], values
-
-    def _check_n_draws(self):
-        check_memory(self)
-
-    @property
-    def _settings(self):
-        kept = dict(zip(("n_draws", "storage_dtype"), self._kept, strict=True))
-        return super()._settings._replace(**kept)
 
     @property
     def _labels(self):

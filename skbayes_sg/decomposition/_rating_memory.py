@@ -2,7 +2,7 @@
 
 from skbayes_sg.decomposition._rating_checks import typical_variance
 from skbayes_sg.kernels.protocol.model import n_recorded
-from skbayes_sg.utils._validation import check_auto, check_integer, check_option
+from skbayes_sg.utils._validation import check_option
 
 DTYPES = (None, "auto", "float16", "float32", "float64")
 USUAL_DRAWS, FEWEST_DRAWS = 100, 20  # of each chain
@@ -13,7 +13,6 @@ FLOAT16_SDS = 0.02, 50.0  # of ratings, whose draws float16 holds without loss
 
 def check_memory(estimator):
     """Raise an error for a parameter of the draws whose value is not allowed."""
-    check_auto("n_draws", estimator.n_draws, check_integer, at_least=1)
     if estimator.storage_dtype is not None:
         check_option("storage_dtype", estimator.storage_dtype, DTYPES[1:])
 
@@ -32,9 +31,8 @@ def kept_draws(estimator, model, y):
 
     Returns
     -------
-    n_draws : int
-    storage_dtype : str or None
-        None is the type of the computations.
+    settings : dict
+        `n_draws` and `storage_dtype`; None is the type of the computations.
     """
     of_one = estimator.n_chains * int(n_recorded(model))  # numbers
     n_draws, dtype = estimator.n_draws, estimator.storage_dtype
@@ -48,4 +46,4 @@ def kept_draws(estimator, model, y):
     if n_draws == "auto" and estimator.storage is None:
         size = {"float16": 2, "float64": 8}.get(dtype or estimator.dtype, 4)
         usual = min(usual, max(FEWEST_DRAWS, BOUND // (size * of_one)))
-    return usual, dtype
+    return {"n_draws": usual, "storage_dtype": dtype}

@@ -61,7 +61,7 @@ class SGMCMCClassifierMLP(ClassesMixin, ClassifierMixin, BaseMLP):
     """
 
     _likelihood, _y_ndim = Categorical(), 1
-    _chooses_temperature = True
+    _automatic = ("temperature",)
 
     def __init__(
         self,
