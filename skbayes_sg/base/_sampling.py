@@ -1,7 +1,9 @@
 """The base class of all estimators whose parameters are posterior draws."""
 
 import contextlib
+from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -141,7 +143,8 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
     _default_sampler = "sgld-lm"
     _sampler_kinds = None
     _automatic = ()  # "temperature" and "n_draws", where these may be "auto"
-    _decided = MappingProxyType({})  # settings that a fit has chosen, by name
+    # Settings that a fit has chosen in the place of automatic ones, by name.
+    _decided: Mapping[str, Any] = MappingProxyType({})
     # Defaults for classes whose constructors do not have these parameters.
     checkpoint = storage_dtype = None
     keep = "draws"
