@@ -5,7 +5,11 @@ Which authors have two homes?
 Authors of papers on networks, linked where they have written one together (Newman,
 2006). Some belong to two groups of co-authors. Which, and how sure is that? The data
 are downloaded.
+
+.. image:: /_static/gallery/coauthors.png
 """
+
+# sphinx_gallery_thumbnail_path = "_static/gallery/coauthors.png"
 
 # %%
 # The largest connected part

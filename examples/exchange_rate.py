@@ -6,7 +6,11 @@ Two models of the same daily returns: a hidden Markov model, which has a calm an
 turbulent regime, and stochastic volatility, whose log variance is an autoregression.
 Both know their own uncertainty. With a text file of daily prices as argument, one per
 line, the script looks at these instead of simulated ones.
+
+.. image:: /_static/gallery/exchange_rate.png
 """
+
+# sphinx_gallery_thumbnail_path = "_static/gallery/exchange_rate.png"
 
 # %%
 # Returns in percent

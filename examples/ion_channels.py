@@ -6,7 +6,11 @@ A recording of three ion channels: the current has four levels, one for each num
 open channels, under noise. The hidden Markov model finds the levels, the rates at which
 channels open and close, and the state of every point, all with their uncertainty. Part
 of the recording is missing.
+
+.. image:: /_static/gallery/ion_channels.png
 """
+
+# sphinx_gallery_thumbnail_path = "_static/gallery/ion_channels.png"
 
 # %%
 # A recording with known states

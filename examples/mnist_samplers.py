@@ -11,7 +11,11 @@ draws, and of the average over all draws so far.
 It takes about three minutes and is not run when the gallery is made::
 
     python examples/mnist_samplers.py [--iterations 10000] [--data FOLDER]
+
+.. image:: /_static/gallery/mnist_samplers.png
 """
+
+# sphinx_gallery_thumbnail_path = "_static/gallery/mnist_samplers.png"
 
 import argparse
 

@@ -8,7 +8,11 @@ the default. The model is theirs, too: 20 factors, no biases, noise precision 3.
 
 It reads MovieLens 100K, from the folder SKBAYES_SG_DATA or by download, and is not run
 when the gallery is made.
+
+.. image:: /_static/gallery/movielens_algorithms.png
 """
+
+# sphinx_gallery_thumbnail_path = "_static/gallery/movielens_algorithms.png"
 
 # %%
 # The setting

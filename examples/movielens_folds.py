@@ -6,7 +6,11 @@ A recommender is a scikit-learn regressor of pairs, so cross-validation takes te
 
 It reads MovieLens 100K, from the folder SKBAYES_SG_DATA or by download, and is not run
 when the gallery is made.
+
+.. image:: /_static/gallery/movielens_folds.png
 """
+
+# sphinx_gallery_thumbnail_path = "_static/gallery/movielens_folds.png"
 
 # %%
 # The five official test sets of MovieLens 100K are a `PredefinedSplit`.

@@ -8,7 +8,11 @@ very much.
 
 It reads MovieLens 100K, from the folder SKBAYES_SG_DATA or by download, and is not run
 when the gallery is made.
+
+.. image:: /_static/gallery/movielens_recommend.png
 """
+
+# sphinx_gallery_thumbnail_path = "_static/gallery/movielens_recommend.png"
 
 # %%
 # Ratings

@@ -6,7 +6,11 @@ A logistic regression with an intercept for each of 100 groups, written in PyMC.
 reads all rows at every leapfrog step. `SGMCMCModel` takes the same model, reads some
 hundred rows per step, and ends with the same posterior. Needs the extra ``pymc``, and
 ``nutpie`` for the comparison.
+
+.. image:: /_static/gallery/varying_intercepts.png
 """
+
+# sphinx_gallery_thumbnail_path = "_static/gallery/varying_intercepts.png"
 
 import time
 
