@@ -7,6 +7,7 @@ import weakref
 import numpy as np
 
 from skbayes_sg.custom import _pytensor, _sources
+from skbayes_sg.custom._graphs import without_transposes
 from skbayes_sg.custom._programs import program_of
 from skbayes_sg.kernels.capabilities.expansion import init_expansion
 from skbayes_sg.kernels.models.autodiff import (
@@ -18,7 +19,7 @@ from skbayes_sg.kernels.models.autodiff import (
 from skbayes_sg.kernels.passes import hessian
 from skbayes_sg.kernels.protocol.model import init_work
 
-MOST_WORDS = 2**14  # of gathered rows, which stay in a second-level cache
+MOST_WORDS = 2**15  # of gathered rows, which stay in a second-level cache
 
 _CODE: dict = {}  # by digest and kind; None: there is none
 _LOCK = threading.RLock()  # PyTensor compiles one graph at a time
@@ -63,7 +64,7 @@ def _of_rows(program, n_vectors, outputs_of, allow_python=False, is_hessian=Fals
     weights, center = pt.dvector("weights"), program.theta.type("center")
     vectors = [program.theta, center][:n_vectors]
     total = (weights * program.log_likelihood).sum()
-    outputs = outputs_of(total, program.theta, center)
+    outputs = without_transposes(outputs_of(total, program.theta, center))
     inputs = [*vectors, weights, *program.columns.values()]
     code = _pytensor.jitted(inputs, outputs, allow_python)
     source = _sources.rows_source(

@@ -24,6 +24,32 @@ def stabilized(*graphs):
     return rewrite_graph(whole, include=REWRITES).outputs
 
 
+def without_transposes(graphs):
+    """Return graphs that multiply vectors by matrices as these are stored.
+
+    Machine code copies a transposed matrix before it multiplies it: A' v is (v' A)'.
+    """
+    from pytensor.graph.fg import FunctionGraph
+    from pytensor.graph.rewriting.basic import in2out, node_rewriter
+    from pytensor.tensor.elemwise import DimShuffle
+    from pytensor.tensor.math import Dot, dot
+
+    @node_rewriter([Dot])
+    def turned(fgraph, node):
+        left, right = node.inputs
+        op = getattr(left.owner, "op", None)
+        if not isinstance(op, DimShuffle) or op.new_order != (1, 0):
+            return None
+        if right.type.shape[1] != 1:
+            return None
+        product = dot(right.T, left.owner.inputs[0])
+        return [product.dimshuffle(1, "x")]
+
+    whole = FunctionGraph(outputs=list(graphs), clone=False)
+    in2out(turned).rewrite(whole)
+    return whole.outputs
+
+
 def python_function(inputs, outputs):
     """Return a function that runs at once, without any compilation."""
     import pytensor
@@ -54,10 +80,20 @@ def call(function, name, arguments):
     try:
         return pt.as_tensor_variable(function(**arguments))
     except Exception as error:
+        given = ", ".join(f"{a} {shown(symbol)}" for a, symbol in arguments.items())
+        reason = f"{type(error).__name__}: {error}".rstrip(".")
         raise TypeError(
-            f"{name} fails on symbolic arrays: {type(error).__name__}: {error}. Write "
-            "it in pytensor.tensor (pt.log, pt.where, pt.sum) in place of numpy"
+            f"{name} fails on symbolic arrays: {reason}. Write it in pytensor.tensor "
+            "(pt.log, pt.where, pt.sum) in place of numpy, for arguments of these "
+            f"shapes and dtypes: {given}"
         ) from error
+
+
+def shown(symbol):
+    """Return the shape and the dtype of a symbol, with n for the number of rows."""
+    lengths = ["n" if each is None else str(each) for each in symbol.type.shape]
+    comma = "," if len(lengths) == 1 else ""
+    return f"({', '.join(lengths)}{comma}) {symbol.dtype}"
 
 
 def build_program(spaces, columns, log_likelihood, log_prior):

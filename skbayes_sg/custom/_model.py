@@ -81,7 +81,7 @@ class BaseModel:
         if unknown:
             raise ValueError(
                 f"the model has no column {unknown[0]!r}; its columns are "
-                f"{list(self.column_names)!r}"
+                f"{list(self.column_names)!r}, to be passed by these names"
             )
 
 
@@ -147,6 +147,12 @@ class Model(BaseModel):
         coords=None,
         **parameters,
     ):
+        for name, option in ("mean", mean), ("sample", sample), ("coords", coords):
+            if isinstance(option, Real):
+                raise ValueError(
+                    f"{name} is an option of Model and cannot be the name of a "
+                    "parameter; rename the parameter, as mu=Real()"
+                )
         for name, space in parameters.items():
             if not isinstance(space, Real):
                 raise TypeError(
@@ -159,6 +165,11 @@ class Model(BaseModel):
         self.mean, self.sample, self.coords = mean, sample, coords or {}
         self.parameters = parameters
         self.column_names = self.columns_of("log_likelihood")
+        if not self.column_names or "sample_weight" in self.column_names:
+            raise ValueError(
+                f"log_likelihood takes the columns {list(self.column_names)!r}; it "
+                "needs one or more, by other names than sample_weight"
+            )
         others = self.columns_of("log_prior")
         if others:
             raise ValueError(

@@ -12,6 +12,8 @@ from scipy.special import expit
 
 from skbayes_sg import Interval, Model, Positive, Real, Simplex, sample
 from skbayes_sg.custom import _functions, _programs
+from skbayes_sg.custom._by_row import ancestors
+from skbayes_sg.custom._graphs import python_function, without_transposes
 from skbayes_sg.inference.curvature import curvature_matrix, whitening
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.kernels.capabilities.expansion import init_expansion
@@ -179,6 +181,17 @@ def test_mode_is_that_of_all_rows(linear):
     assert np.abs(in_sds).max() < 2e-3
 
 
+def test_gradients_multiply_matrices_as_they_are_stored():
+    """Machine code copies what is transposed: here v, which is short, but not A."""
+    a, v = pt.dmatrix("a"), pt.dvector("v")
+    (product,) = without_transposes([pt.dot(a.T, v)])
+    nodes = ancestors([product], ())
+    assert not any(node.op == a.T.owner.op and a in node.inputs for node in nodes)
+    matrix = np.arange(6.0).reshape(3, 2)
+    value = python_function([a, v], product)(matrix, np.arange(3.0))
+    assert np.array_equal(value, matrix.T @ np.arange(3.0))
+
+
 def test_expansion_is_compiled(linear):
     assert init_expansion(linear, np.zeros(3)).address != 0
 
@@ -279,6 +292,18 @@ def of_scales(b, y, g):
     return -pt.log(b[0]) - 0.5 * (y / b[0]) ** 2
 
 
+def too_wide(b, X, y, g):
+    return y - X @ b
+
+
+def of_no_data(b):
+    return -(b**2)
+
+
+def of_weights(b, sample_weight):
+    return -b[0] * sample_weight
+
+
 def not_summed(b):
     return -(b**2)
 
@@ -287,12 +312,12 @@ def of_data(y):
     return y
 
 
-TWO = Real(2)
+TWO, WIDE = Real(2), np.ones((6, 3))
 
 
-def bind(likelihood=rows, prior=prior, b=TWO, **columns):
+def bind(likelihood=rows, prior=prior, b=TWO, mean=None, **columns):
     given = {k: v for k, v in (GOOD | columns).items() if v is not None}
-    return Model(likelihood, prior, b=b).bind(**given)
+    return Model(likelihood, prior, mean=mean, b=b).bind(**given)
 
 
 @pytest.mark.parametrize(
@@ -319,6 +344,15 @@ def bind(likelihood=rows, prior=prior, b=TWO, **columns):
         (ValueError, "add up its terms", {"prior": not_summed}),
         (ValueError, "is no parameter", {"prior": of_data}),
         (TypeError, "is no space", {"b": 3}),
+        (
+            TypeError,
+            r"X \(n, 3\) float64",
+            {"likelihood": too_wide, "X": WIDE},
+        ),
+        (TypeError, r"g \(n,\) float64", {"g": np.arange(6) % 2 * 1.0}),
+        (ValueError, "one or more", {"likelihood": of_no_data, "y": None, "g": None}),
+        (ValueError, "other names", {"likelihood": of_weights}),
+        (ValueError, "option of Model", {"mean": TWO}),
     ],
 )
 def test_errors_name_the_remedy(error, match, options):
