@@ -130,6 +130,11 @@ class BaseSequences(BaseSGMCMC):
 
     temperature = 1.0
 
+    def _store(self, values):
+        """Set the parameters of the constructor from its local variables."""
+        for name in self._get_param_names():
+            setattr(self, name, values[name])
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True

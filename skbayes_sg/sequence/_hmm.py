@@ -69,11 +69,6 @@ class BaseHMM(StateAnswersMixin, BaseSequences):
         Draws: `startprob_`, the rows of `transmat_` and the emission's parameters.
     """
 
-    def _store(self, values):
-        """Set the parameters of the constructor from its local variables."""
-        for name in self._get_param_names():
-            setattr(self, name, values[name])
-
     @with_callbacks
     def fit(self, X: MatrixLike, lengths: ArrayLike | None = None) -> Self:
         """Draw from the posterior of the parameters.

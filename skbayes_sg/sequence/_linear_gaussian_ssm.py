@@ -122,29 +122,7 @@ class SGMCMCLinearGaussianSSM(SSMAnswersMixin, BaseSequences):
         random_state=None,
         verbose=0,
     ):
-        self.observation_matrix = observation_matrix
-        self.transition_prior_scale = transition_prior_scale
-        self.state_prior = state_prior
-        self.noise_prior = noise_prior
-        self.block_length = block_length
-        self.buffer_length = buffer_length
-        self.sampler = sampler
-        self.step_size = step_size
-        self.gradient = gradient
-        self.batch_size = batch_size
-        self.preconditioner = preconditioner
-        self.n_draws = n_draws
-        self.burn_in = burn_in
-        self.thin = thin
-        self.n_chains = n_chains
-        self.schedule = schedule
-        self.noise_correction = noise_correction
-        self.storage = storage
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
     @with_callbacks
     def fit(self, X: MatrixLike, lengths: ArrayLike | None = None) -> Self:

@@ -123,27 +123,7 @@ class SGMCMCStochasticVolatility(VolatilityAnswersMixin, BaseSequences):
         random_state=None,
         verbose=0,
     ):
-        self.n_particles = n_particles
-        self.n_paths = n_paths
-        self.persistence_prior = persistence_prior
-        self.variance_prior = variance_prior
-        self.block_length = block_length
-        self.buffer_length = buffer_length
-        self.sampler = sampler
-        self.step_size = step_size
-        self.gradient = gradient
-        self.batch_size = batch_size
-        self.preconditioner = preconditioner
-        self.n_draws = n_draws
-        self.burn_in = burn_in
-        self.thin = thin
-        self.n_chains = n_chains
-        self.schedule = schedule
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
     @with_callbacks
     def fit(self, X: MatrixLike, lengths: ArrayLike | None = None) -> Self:
