@@ -8,7 +8,8 @@ point, share of right states by Viterbi, and CPU seconds of fits with compiled c
 Beside it EM from the true labels, and hmmlearn with its defaults where it is installed.
 Part "pass": nanoseconds per point of values and gradients of all blocks, and of a plain
 numba loop of forward and backward recursions with the same statistics, in the same run;
-and of an EM iteration of hmmlearn where it is installed.
+of an iteration of EM by hmmlearn, and of its pass over the data by dynamax, where these
+are installed.
 Part "growth": microseconds per iteration on memory-mapped series of two states, for 8
 blocks per minibatch, and the slope of its logarithm against that of the length.
 """
@@ -207,11 +208,15 @@ def passes():
         ):
             spent = best_of(call, n, *args)
             table.row(k, name, f"{spent:.0f}", f"{spent / plain:.2f}")
-        try:
-            spent = hmmlearn_iteration(X, k)
-        except ImportError:
-            continue
-        table.row(k, "hmmlearn", f"{spent:.0f}", f"{spent / plain:.2f}")
+        for name, other in (
+            ("hmmlearn", hmmlearn_iteration),
+            ("dynamax", dynamax_iteration),
+        ):
+            try:
+                spent = other(X, k)
+            except ImportError:
+                continue
+            table.row(k, name, f"{spent:.0f}", f"{spent / plain:.2f}")
 
 
 def hmmlearn_iteration(X, k):
@@ -225,6 +230,22 @@ def hmmlearn_iteration(X, k):
         model.fit(X)
         spent.append(time.process_time() - began)
     return 1e9 * (spent[1] - spent[0]) / 5 / len(X)
+
+
+def dynamax_iteration(X, k):
+    """Return CPU nanoseconds per point of dynamax's pass for EM, in float32."""
+    import jax
+    from dynamax.hidden_markov_model import DiagonalGaussianHMM
+
+    model, X = DiagonalGaussianHMM(k, 1), jax.numpy.asarray(X)
+    start, _ = model.initialize(jax.random.PRNGKey(0))
+    one_pass = jax.jit(model.e_step)
+
+    def call():
+        jax.block_until_ready(one_pass(start, X))
+
+    call()
+    return best_of(call, len(X))
 
 
 def mapped_series(n, folder):

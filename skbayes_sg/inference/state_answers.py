@@ -8,7 +8,8 @@ from skbayes_sg.kernels.capabilities.buffers import no_messages, with_blocks
 from skbayes_sg.kernels.capabilities.emissions import relabeled
 from skbayes_sg.kernels.data.sequences import Blocks, make_blocks
 from skbayes_sg.kernels.generic import for_kernels
-from skbayes_sg.kernels.models.hmm import PASS, hmm_work
+from skbayes_sg.kernels.models.hmm import hmm_work
+from skbayes_sg.kernels.models.hmm_messages import PASS
 from skbayes_sg.kernels.models.hmm_paths import (
     add_state_probabilities,
     sequence_log_likelihoods,

@@ -10,7 +10,8 @@ from skbayes_sg.kernels.capabilities.buffers import (
     with_blocks,
 )
 from skbayes_sg.kernels.data.sequences import make_blocks, window
-from skbayes_sg.kernels.models.hmm import hmm_work, write_messages
+from skbayes_sg.kernels.models.hmm import hmm_work
+from skbayes_sg.kernels.models.hmm_messages import write_messages
 from skbayes_sg.kernels.models.hmm_paths import (
     add_state_probabilities,
     sequence_log_likelihoods,

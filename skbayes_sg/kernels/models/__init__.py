@@ -11,6 +11,7 @@ import skbayes_sg.kernels.models.glm_draws  # noqa: F401  registers operations o
 import skbayes_sg.kernels.models.glm_passes  # noqa: F401  registers operations of GLM
 import skbayes_sg.kernels.models.glm_priors  # noqa: F401  registers operations of GLM
 import skbayes_sg.kernels.models.glm_rows  # noqa: F401  registers operations of GLM
+import skbayes_sg.kernels.models.hmm_messages  # noqa: F401  registers messages of HMM
 import skbayes_sg.kernels.models.lda_hyperparameters  # noqa: F401  of LDA
 import skbayes_sg.kernels.models.lda_topics  # noqa: F401  registers operations of LDA
 import skbayes_sg.kernels.models.linear_gaussian_ssm_messages  # noqa: F401

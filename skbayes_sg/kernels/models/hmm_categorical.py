@@ -63,9 +63,10 @@ def _(emission, x, cache):
 def _(emission, x, cache, X, first, last, begin, out):
     n, m = emission.prior.shape
     for t in range(first, last):
+        row, is_known = out[t - first], not np.isnan(X[t, 0])
+        symbol = int(X[t, 0]) if is_known else 0
         for k in range(n):
-            known = not np.isnan(X[t, 0])
-            out[t - first, k] = cache[k * m + int(X[t, 0])] if known else 0.0
+            row[k] = cache[k * m + symbol] if is_known else 0.0
 
 
 @add_emission_score.register(CategoricalEmission)
@@ -73,9 +74,10 @@ def _(emission, x, cache, X, first, last, begin, weights, out):
     n, m = emission.prior.shape
     for t in range(first, last):
         if not np.isnan(X[t, 0]):
+            row, symbol = weights[t - first], int(X[t, 0])
             for k in range(n):
-                at = k * m + int(X[t, 0])
-                out[at] += weights[t - first, k] / max(x[at], 1e-300)
+                at = k * m + symbol
+                out[at] += row[k] / max(x[at], 1e-300)
 
 
 @emission_log_prior.register(CategoricalEmission)

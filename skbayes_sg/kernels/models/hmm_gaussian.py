@@ -58,7 +58,7 @@ def _(emission):
 
 @n_cached.register(DiagonalGaussian)
 def _(emission):
-    return 2 * emission.n_states * emission.mean.size
+    return emission.mean.size * (emission.n_lags + 3) * emission.n_states
 
 
 @emission_map.register(DiagonalGaussian)
@@ -82,66 +82,80 @@ def _lag_at(emission, k, lag, j):
     return n * p + (k * emission.n_lags + lag - 1) * p + j
 
 
+@helper
+def _tables(emission, cache):
+    """Return `cache` as (p, L + 3, K): m, c, 1 / v and -1/2 log 2 pi v of a feature."""
+    return cache.reshape(emission.mean.size, emission.n_lags + 3, emission.n_states)
+
+
 @prepare_emission.register(DiagonalGaussian)
 def _(emission, x, cache):
-    n = emission.n_states * emission.mean.size
+    tables, lags = _tables(emission, cache), emission.n_lags
     for k in range(emission.n_states):
         for j in range(emission.mean.size):
-            v = x[_variance_at(emission, k, j)]
-            at = k * emission.mean.size + j
-            cache[at] = 1.0 / v
-            cache[n + at] = -0.5 * math.log(2.0 * math.pi * v)
+            v, table = x[_variance_at(emission, k, j)], tables[j]
+            table[0, k] = x[k * emission.mean.size + j]
+            for lag in range(1, lags + 1):
+                table[lag, k] = x[_lag_at(emission, k, lag, j)]
+            table[lags + 1, k] = 1.0 / v
+            table[lags + 2, k] = -0.5 * math.log(2.0 * math.pi * v)
 
 
 @helper
-def _is_known(emission, X, t, begin, j):
+def _is_known(X, t, j, lags):
     """Whether y_tj and all of its lags were observed."""
-    if t - emission.n_lags < begin:
-        return False
-    for lag in range(emission.n_lags + 1):
+    for lag in range(lags + 1):
         if np.isnan(X[t - lag, j]):
             return False
     return True
 
 
 @helper
-def _residual(emission, x, X, t, k, j):
-    value = X[t, j] - x[k * emission.mean.size + j]
-    for lag in range(1, emission.n_lags + 1):
-        value -= x[_lag_at(emission, k, lag, j)] * X[t - lag, j]
+def _residual(table, X, t, j, k, lags):
+    value = X[t, j] - table[0, k]
+    for lag in range(1, lags + 1):
+        value -= table[lag, k] * X[t - lag, j]
     return value
 
 
 @write_log_emissions.register(DiagonalGaussian)
 def _(emission, x, cache, X, first, last, begin, out):
-    n, p = emission.n_states, emission.mean.size
-    for t in range(first, last):
-        row = out[t - first]
+    n, lags, tables = emission.n_states, emission.n_lags, _tables(emission, cache)
+    for t in range(last - first):
+        row = out[t]
         for k in range(n):
             row[k] = 0.0
-        for j in range(p):
-            if _is_known(emission, X, t, begin, j):
+    for j in range(emission.mean.size):
+        table = tables[j]
+        precision, constant = table[lags + 1], table[lags + 2]
+        for t in range(max(first, begin + lags), last):
+            if _is_known(X, t, j, lags):
+                row = out[t - first]
                 for k in range(n):
-                    error, at = _residual(emission, x, X, t, k, j), k * p + j
-                    row[k] += cache[n * p + at] - 0.5 * cache[at] * error * error
+                    error = _residual(table, X, t, j, k, lags)
+                    row[k] += constant[k] - 0.5 * precision[k] * error * error
 
 
 @add_emission_score.register(DiagonalGaussian)
 def _(emission, x, cache, X, first, last, begin, weights, out):
-    n, p = emission.n_states, emission.mean.size
-    for t in range(first, last):
-        row = weights[t - first]
-        for j in range(p):
-            if not _is_known(emission, X, t, begin, j):
-                continue
-            for k in range(n):
-                error, at = _residual(emission, x, X, t, k, j), k * p + j
-                pull = row[k] * cache[at] * error
-                out[at] += pull
-                for lag in range(1, emission.n_lags + 1):
-                    out[_lag_at(emission, k, lag, j)] += pull * X[t - lag, j]
-                half = 0.5 * cache[at] * (pull * error - row[k])
-                out[_variance_at(emission, k, j)] += half
+    p, lags, tables = emission.mean.size, emission.n_lags, _tables(emission, cache)
+    for j in range(p):
+        table = tables[j]
+        for k in range(emission.n_states):
+            precision, total, pull, square = table[lags + 1, k], 0.0, 0.0, 0.0
+            for t in range(max(first, begin + lags), last):
+                if _is_known(X, t, j, lags):
+                    weight = weights[t - first, k]
+                    error = _residual(table, X, t, j, k, lags)
+                    total += weight
+                    pull += weight * error
+                    square += weight * error * error
+                    for lag in range(1, lags + 1):
+                        slope = precision * weight * error * X[t - lag, j]
+                        out[_lag_at(emission, k, lag, j)] += slope
+            out[k * p + j] += precision * pull
+            half = 0.5 * precision * (precision * square - total)
+            out[_variance_at(emission, k, j)] += half
 
 
 @emission_log_prior.register(DiagonalGaussian)

@@ -7,50 +7,41 @@ import math
 
 import numpy as np
 
-from skbayes_sg.kernels.capabilities.emissions import (
-    prepare_emission,
-    write_log_emissions,
-)
+from skbayes_sg.kernels.capabilities.emissions import write_log_emissions
 from skbayes_sg.kernels.generic import entry_point, helper
-from skbayes_sg.kernels.models.hmm import (
-    PASS,
-    exponentiate,
+from skbayes_sg.kernels.models.hmm import prepare, write_densities
+from skbayes_sg.kernels.models.hmm_messages import PASS
+from skbayes_sg.kernels.models.hmm_recursions import (
     filter_forward,
     log_product,
-    log_tops,
-    split,
+    norm_of,
     step_back,
 )
+from skbayes_sg.kernels.numerics.vectors import copy_to
+from skbayes_sg.kernels.separate import without_refcounts
 
 
 @entry_point
 def sequence_log_likelihoods(model, work, x, out):
     """Write log p of each sequence to (n_sequences,) `out`."""
-    startprob, transitions, emitted = split(model, x)
-    prepare_emission(model.emission, emitted, work.cache)
+    model, work, x, out = without_refcounts((model, work, x, out))
+    parts = prepare(model, work, x)
     for i in range(model.blocks.first.size):
         begin, end, out[i] = model.blocks.begin[i], model.blocks.end[i], 0.0
         for low in range(begin, end, PASS):
-            n = min(PASS, end - low)
-            out[i] += _filter(model, work, startprob, transitions, emitted, low, n, i)
+            out[i] += _filter(model, work, parts, low, min(PASS, end - low), begin)
 
 
 @helper
-def _filter(model, work, startprob, transitions, emitted, low, n, i):
-    """Filter n points of sequence i from `low` on; return their log-likelihood."""
-    begin = model.blocks.begin[i]
-    write_log_emissions(
-        model.emission, emitted, work.cache, model.X, low, low + n, begin, work.density
-    )
-    value = log_tops(work.density, 0, n)
-    exponentiate(work.density, n)
+def _filter(model, work, parts, low, n, begin):
+    """Filter n points of a sequence from `low` on; return their log-likelihood."""
+    startprob, _, emitted = parts
+    write_densities(model, work, emitted, low, low + n, begin)
     if low == begin:
-        for j in range(startprob.size):
-            work.filters[0, j] = startprob[j]
-    filter_forward(low > begin, transitions, work, n)
-    for j in range(startprob.size):
-        work.filters[0, j] = work.filters[n, j]
-    return value + log_product(work.norms, 0, n)
+        copy_to(startprob, work.filters[0])
+    filter_forward(low > begin, work, n)
+    copy_to(work.filters[n], work.filters[0])
+    return log_product(work.tops, work.norms, 0, n)
 
 
 @entry_point
@@ -59,41 +50,28 @@ def add_state_probabilities(model, work, x, filters, weight, out):
 
     `filters` is a buffer of the same shape. Its last rows hold p(z_t | past) after.
     """
-    startprob, transitions, emitted = split(model, x)
-    prepare_emission(model.emission, emitted, work.cache)
-    k, value, q, v = startprob.size, 0.0, work.q, work.v
+    model, work, x, filters, out = without_refcounts((model, work, x, filters, out))
+    parts = prepare(model, work, x)
+    _, transitions, emitted = parts
+    value, q, v = 0.0, work.q, work.v
     for i in range(model.blocks.first.size):
         begin, end = model.blocks.begin[i], model.blocks.end[i]
         for low in range(begin, end, PASS):
             n = min(PASS, end - low)
-            value += _filter(model, work, startprob, transitions, emitted, low, n, i)
+            value += _filter(model, work, parts, low, n, begin)
             for t in range(n):
-                for j in range(k):
-                    filters[low + t, j] = work.filters[t + 1, j]
-        for j in range(k):
+                copy_to(work.filters[t + 1], filters[low + t])
+        for j in range(q.size):
             q[j] = 1.0
         for high in range(end, begin, -PASS):
             low = max(begin, high - PASS)
-            write_log_emissions(
-                model.emission,
-                emitted,
-                work.cache,
-                model.X,
-                low,
-                high,
-                begin,
-                work.density,
-            )
-            exponentiate(work.density, high - low)
+            write_densities(model, work, emitted, low, high, begin)
             for t in range(high - 1, low - 1, -1):
-                total = 0.0
-                for j in range(k):
-                    work.counts[0, j] = filters[t, j] * q[j]
-                    total += work.counts[0, j]
-                total = weight / total
-                for j in range(k):
-                    out[t, j] += work.counts[0, j] * total
-                step_back(transitions, work.density, t - low, q, v)
+                r, shares, e = filters[t], out[t], work.density[t - low]
+                share = weight / norm_of(r, q)
+                for j in range(q.size):
+                    shares[j] += share * r[j] * q[j]
+                step_back(transitions, e, norm_of(e, q), q, v)
     return value
 
 
@@ -103,8 +81,8 @@ def write_best_path(model, work, x, back, out):
 
     `back` is a buffer (T, K) of uint8: the best state before each.
     """
-    startprob, transitions, emitted = split(model, x)
-    prepare_emission(model.emission, emitted, work.cache)
+    model, work, x, back, out = without_refcounts((model, work, x, back, out))
+    startprob, transitions, emitted = prepare(model, work, x)
     k, total = startprob.size, 0.0
     logs, best, fresh = np.empty((k, k)), np.empty(k), np.empty(k)
     for i in range(k):

@@ -59,25 +59,29 @@ def _(emission, x, cache):
 
 @write_log_emissions.register(PoissonEmission)
 def _(emission, x, cache, X, first, last, begin, out):
-    p = emission.n_features
+    n, p = emission.n_states, emission.n_features
     for t in range(first, last):
-        for k in range(emission.n_states):
-            out[t - first, k] = 0.0
-            for j in range(p):
-                if not np.isnan(X[t, j]):
-                    at = k * p + j
-                    out[t - first, k] += X[t, j] * cache[at] - x[at]
+        row, counts = out[t - first], X[t]
+        for k in range(n):
+            row[k] = 0.0
+        for j in range(p):
+            count = counts[j]
+            if not np.isnan(count):
+                for k in range(n):
+                    row[k] += count * cache[k * p + j] - x[k * p + j]
 
 
 @add_emission_score.register(PoissonEmission)
 def _(emission, x, cache, X, first, last, begin, weights, out):
     p = emission.n_features
-    for t in range(first, last):
+    for j in range(p):
         for k in range(emission.n_states):
-            for j in range(p):
+            total, counted = 0.0, 0.0
+            for t in range(first, last):
                 if not np.isnan(X[t, j]):
-                    at = k * p + j
-                    out[at] += weights[t - first, k] * (X[t, j] / x[at] - 1.0)
+                    total += weights[t - first, k]
+                    counted += weights[t - first, k] * X[t, j]
+            out[k * p + j] += counted / x[k * p + j] - total
 
 
 @emission_log_prior.register(PoissonEmission)
