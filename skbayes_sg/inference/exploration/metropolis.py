@@ -20,14 +20,18 @@ FIRST_RETRY = 4.0  # over the share of the first retry, which has the pilot's ow
 CHEAPER = 2.0  # times fewer gradients, from which on trajectories are chosen
 
 
-def may_adjust(model, request, region, typical, gradient):
-    """Whether the sampler of an exploration may be replaced by an exact one."""
+def may_replace(model, request):
+    """Whether users leave the choice of an exact sampler open, if one is possible."""
     settings = request.settings
     asked = request.is_default and settings.step_size == "auto"
     plain = settings.schedule == "constant" and not settings.noise_correction
-    possible = is_exact(gradient) and not implements(refresh, model)
+    return asked and plain and request.total is None and not implements(refresh, model)
+
+
+def may_adjust(model, request, region, typical, gradient):
+    """Whether the sampler of an exploration may be replaced by trajectories."""
     known = typical.is_exact and region.preconditioner == "dense"
-    return asked and plain and possible and known and request.total is None
+    return known and is_exact(gradient) and may_replace(model, request)
 
 
 def adjusted(request, region, typical, step_size):

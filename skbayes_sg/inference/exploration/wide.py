@@ -16,14 +16,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import svd
 
+from skbayes_sg.inference.exploration.metropolis import may_replace
 from skbayes_sg.inference.exploration.one_mode import explore
+from skbayes_sg.inference.exploration.predictors import (
+    explore_predictors,
+    is_better,
+    is_slow,
+)
 from skbayes_sg.inference.exploration.region import MAX_DENSE
 from skbayes_sg.kernels.data.matrices import dense, each_part
 from skbayes_sg.kernels.data.rows import shape_rows
 from skbayes_sg.kernels.models.glm import GLM, n_scores
 from skbayes_sg.kernels.models.glm_units import Units
 from skbayes_sg.kernels.numerics.blas import one_blas_thread
-from skbayes_sg.kernels.protocol.model import theta_of
+from skbayes_sg.kernels.protocol.model import n_parameters, theta_of
 from skbayes_sg.kernels.protocol.sampler import preconditioner_of
 
 MAX_ROWS = 2048  # up to which the whole Hessian of a is used
@@ -79,18 +85,37 @@ class Seen(NamedTuple):
 
 @explore.register(GLM)
 def _(model, request):
-    if not _is_wide(model, request):
+    if not _is_suited(model, request):
         return explore.dispatch(object)(model, request)
+    if not _has_few_rows(model):
+        found = explore.dispatch(object)(model, request)
+        if not is_slow(model, request, found):
+            return found
+        other = _along_prior(*_reduced(model, request))
+        return other if is_better(other, found, request) else found
+    inner, seen, request = _reduced(model, request)
+    if n_parameters(inner) > MAX_DENSE and may_replace(inner, request):
+        return _along_prior(inner, seen, request)
+    found = explore.dispatch(object)(inner, request)
+    return found._replace(mode=seen.theta_of_seen(found.mode), completion=seen)
+
+
+def _along_prior(inner, seen, request):
+    """Return an exploration whose recorded draws are those of `inner`."""
+    found = explore_predictors(inner, request)
+    return found._replace(mode=seen.theta_of_seen(found.mode), completion=seen)
+
+
+def _reduced(model, request):
+    """Return the regression of a, what the rows see, and the request for it."""
     if "seen" not in request.memory:
         request.memory["seen"] = reduced(model)
     inner, seen = request.memory["seen"]
-    found = explore.dispatch(object)(inner, _inner_request(model, request, seen))
-    mode = seen.theta_of_seen(found.mode)
-    return found._replace(mode=mode, completion=seen)
+    return inner, seen, _inner_request(model, request, seen)
 
 
-def _is_wide(model, request):
-    """Whether the rows are so few that their span is the better place for chains."""
+def _is_suited(model, request):
+    """Whether chains may move in other parameters than those of the model."""
     settings = request.settings
     plain = type(model) is GLM and n_scores(model) == model.n_outputs
     plain = plain and not model.units.scale.size
@@ -98,9 +123,13 @@ def _is_wide(model, request):
     suited = preconditioner_of(request.sampler) == "auto"
     in_memory = settings.keep == "draws" and settings.storage is None
     in_memory = in_memory and settings.storage_dtype is None
-    asked = plain and automatic and suited and in_memory and request.total is None
+    return plain and automatic and suited and in_memory and request.total is None
+
+
+def _has_few_rows(model):
+    """Whether the rows are so few that their span is the better place for chains."""
     n, q = _sizes(model)
-    if not asked or n > MAX_ROWS:
+    if n > MAX_ROWS:
         return False
     n, d = _n_different(model), q * model.n_outputs
     small = min(n, q) * model.n_outputs <= MAX_ROWS

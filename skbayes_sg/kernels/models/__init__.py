@@ -44,6 +44,7 @@ from skbayes_sg.kernels.models.matrix_factorization import (
 )
 from skbayes_sg.kernels.models.mirrored import mirrored
 from skbayes_sg.kernels.models.mlp import MLP
+from skbayes_sg.kernels.models.predictor_glm import PredictorGLM
 from skbayes_sg.kernels.models.proximal import Proximal
 from skbayes_sg.kernels.models.stochastic_volatility import (
     FreeVolatility,
@@ -75,6 +76,7 @@ __all__ = [
     "MatrixFactorization",
     "MinibatchLDA",
     "PairBlockmodel",
+    "PredictorGLM",
     "PoissonEmission",
     "Proximal",
     "RatingNoise",

@@ -21,10 +21,12 @@ from skbayes_sg.kernels.samplers.sgnht import SGNHT
 from skbayes_sg.kernels.samplers.sgrhmc import SGRHMC
 from skbayes_sg.kernels.samplers.sgrld import SGRLD
 from skbayes_sg.kernels.samplers.sgrld_dense import DenseSGRLD
+from skbayes_sg.kernels.samplers.split_hmc import SplitHMC
 
 # Samplers that only work with certain models are not listed: `LazyLangevin` needs rows
-# that depend on few parameters each, `Gibbs` local variables that are kept, and others
-# bounded, positive or simplex parameters.
+# that depend on few parameters each, `Gibbs` local variables that are kept, `SplitHMC`
+# products with the covariance of a Gaussian prior, and others bounded, positive or
+# simplex parameters.
 SAMPLERS = {
     "sgld": SGLD,
     "sgld-lm": LeimkuhlerMatthews,
@@ -65,5 +67,6 @@ __all__ = [
     "LazyLangevin",
     "LeimkuhlerMatthews",
     "Recipe",
+    "SplitHMC",
     "bounded",
 ]

@@ -13,6 +13,7 @@ from skbayes_sg import (
 )
 from skbayes_sg.inference.exploration import wide
 from skbayes_sg.inference.fitting import fit_chains
+from skbayes_sg.kernels.samplers import SplitHMC
 
 VARIANCES = np.array([4.0, 1.0, 9.0, 2.0, 1.0])  # of four columns and the intercept
 PRIOR = dict(prior_variance=VARIANCES[:4], intercept_variance=VARIANCES[4])
@@ -42,13 +43,17 @@ def exact_moments(X, y):
     return G @ mean, np.sqrt(np.diag(rest + G @ spread @ G.T))
 
 
+@pytest.mark.parametrize("along_prior", [False, True])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_draws_of_all_parameters_are_exact(kind):
+def test_draws_of_all_parameters_are_exact(kind, along_prior, monkeypatch):
+    if along_prior:  # as of many rows
+        monkeypatch.setattr(wide, "MAX_DENSE", 1)
     X, y = two_rows()
     mean, sd = exact_moments(X, y)
     model = SGLDLogisticRegression(**PRIOR, random_state=0).fit(kind(X), y)
     draws = model.samples_.reshape(-1, 5)
     assert model._fit is None and model.mode_.shape == (5,)
+    assert isinstance(model.sampler_, SplitHMC) == along_prior
     # 4,000 draws, nearly independent: errors of 0.016 sd and 1.1 %, or little more
     np.testing.assert_allclose((draws.mean(axis=0) - mean) / sd, 0.0, atol=0.08)
     np.testing.assert_allclose(draws.std(axis=0) / sd, 1.0, atol=0.05)
