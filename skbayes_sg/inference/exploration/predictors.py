@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skbayes_sg.inference.chains import sample
-from skbayes_sg.inference.exploration.metropolis import may_replace
+from skbayes_sg.inference.exploration.metropolis import FIRST_RETRY, may_replace
 from skbayes_sg.inference.exploration.request import Exploration, chosen
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.kernels.coordinates import Identity
@@ -31,9 +31,9 @@ ACCEPTANCE = 0.8
 BURN_IN = 20
 MIN_PARAMETERS = 256  # from which on fewer gradients are worth another pilot
 MAX_NUMBERS = 2**24  # of rows times features
-MANY_GRADIENTS = 50  # per draw, from which on other samplers are slow
+MANY_GRADIENTS = 30  # per draw, from which on other samplers are slow
 PRIORS_OWN = 0.5  # largest share of a prior variance that a Gaussian posterior leaves
-BIAS = 2.0  # times as many gradients are worth draws without bias
+BIAS = 4.0  # times as many gradients are worth exact draws: few Hessians promise much
 
 
 class Predicted(NamedTuple):
@@ -80,7 +80,8 @@ def explore_predictors(inner, request):
         request.memory["predictors"] = _survey(inner, request)
     found = request.memory["predictors"]
     model, settings = found.model, request.settings
-    step, start = math.sqrt(request.share) * found.step, request.start
+    step, start = found.step, request.start
+    step *= math.sqrt(min(1.0, FIRST_RETRY * request.share))
     if start is None:
         start = found.draws[np.arange(settings.n_chains) % CHAINS]
     else:
