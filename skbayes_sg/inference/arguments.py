@@ -60,7 +60,9 @@ def check_bool(name, value):
 def check_option(name, value, options):
     """Return `value` if it is one of the strings `options`."""
     if not isinstance(value, str):
-        raise TypeError(f"{name}={value!r} must be a string, one of {list(options)}")
+        raise TypeError(
+            f"{name}={shown(value)} must be a string, one of {list(options)}"
+        )
     if value not in options:
         raise ValueError(
             f"{name}={value!r} is not known; it must be one of {list(options)}"

@@ -9,7 +9,9 @@ they change, theta stays and the position follows. Momenta and noise, which have
 their own in these coordinates, are left alone.
 
 tau is 1, or the precision of the noise of y where that is drawn between steps, too: a
-step leaves it where it is.
+step leaves it where it is. There the center may follow as well, center = L L' tau pull,
+the mean of the coefficients if the log likelihood were quadratic, with the slope
+tau pull at zero.
 """
 
 import math
@@ -20,6 +22,7 @@ import numpy as np
 from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.numerics.exponential import tame_exp
 from skbayes_sg.kernels.protocol.coordinates import (
+    carry,
     follow,
     of_one_chain,
     position_scale,
@@ -31,7 +34,7 @@ from skbayes_sg.kernels.protocol.coordinates import (
 )
 
 HELD = 1e10  # one over the scale of a parameter that steps leave alone
-NONE = np.empty(0, np.int64)
+NONE, NO_PULL = np.empty(0, np.int64), np.empty(0)
 
 
 class FollowingDense(NamedTuple):
@@ -41,6 +44,7 @@ class FollowingDense(NamedTuple):
     information: np.ndarray  # (d, d)
     given: np.ndarray  # (d,) precisions of the prior that are constant
     noise: np.ndarray  # (d,) place of log tau in theta, for each parameter; or (0,)
+    pull: np.ndarray  # (d,) slope of the log likelihood at zero over tau; or (0,)
     root: np.ndarray  # (d, d) lower triangular, root root' = (L L')^-1
 
 
@@ -51,29 +55,21 @@ class FollowingDiagonal(NamedTuple):
     information: np.ndarray  # (d,)
     given: np.ndarray  # (d,)
     noise: np.ndarray  # (d,) or (0,)
+    pull: np.ndarray  # (d,) or (0,)
     root: np.ndarray  # (d,) one over the scales
 
 
-def following(center, information, given, precision, noise=NONE):
+def following(center, information, given, precision, noise=NONE, pull=NO_PULL):
     """Return coordinates about `center` at the first `precision`, (d,).
 
     With `noise`, the center holds log tau as well, and tau does not depend on itself:
     rows of `information` are zero where ``noise[j] == j``.
     """
-    tau, held = _noise_of(center, noise)
-    own = given + precision + np.where(held, HELD**2, 0.0)
-    if information.ndim == 1:
-        root = np.sqrt(tau * information + own)
-        return FollowingDiagonal(center, information, given, noise, root)
-    root = np.linalg.cholesky(tau[:, None] * information + np.diag(own))
-    return FollowingDense(center, information, given, noise, root)
-
-
-def _noise_of(theta, noise):
-    """Return tau of each parameter, and which of them are log tau themselves."""
-    if not noise.size:
-        return np.ones(theta.size), np.zeros(theta.size, bool)
-    return np.exp(theta[noise]), noise == np.arange(theta.size)
+    kind = FollowingDiagonal if information.ndim == 1 else FollowingDense
+    root = np.empty(information.shape)
+    own = kind(center.copy(), information, given, noise, pull, root)
+    follow(own, precision, center, np.empty(center.size))
+    return own
 
 
 @of_one_chain.register(FollowingDense)
@@ -84,13 +80,8 @@ def _(coordinates):
 
 @follow.register(FollowingDense)
 def _(coordinates, precision, theta, position):
+    _adapt(coordinates, precision, theta)
     root, center = coordinates.root, coordinates.center
-    for i in range(theta.size):
-        tau = _tau(coordinates, theta, i)
-        for j in range(i + 1):
-            root[i, j] = tau * coordinates.information[i, j]
-        root[i, i] += coordinates.given[i] + precision[i] + _hold(coordinates, theta, i)
-    _factorize(root)
     for i in range(theta.size):
         position[i] = 0.0
     for j in range(theta.size):
@@ -101,12 +92,66 @@ def _(coordinates, precision, theta, position):
 
 @follow.register(FollowingDiagonal)
 def _(coordinates, precision, theta, position):
-    root, center = coordinates.root, coordinates.center
+    _adapt_diagonal(coordinates, precision, theta)
+    for j in range(theta.size):
+        position[j] = coordinates.root[j] * (theta[j] - coordinates.center[j])
+
+
+@carry.register(FollowingDense)
+def _(coordinates, precision, theta, position):
+    _adapt(coordinates, precision, theta)
+    to_theta(coordinates, position, theta)
+    value = 0.0
+    for j in range(theta.size):
+        value -= math.log(coordinates.root[j, j])
+    return value
+
+
+@carry.register(FollowingDiagonal)
+def _(coordinates, precision, theta, position):
+    _adapt_diagonal(coordinates, precision, theta)
+    to_theta(coordinates, position, theta)
+    value = 0.0
+    for j in range(theta.size):
+        value -= math.log(coordinates.root[j])
+    return value
+
+
+@helper
+def _adapt(coordinates, precision, theta):
+    """Write the root and the center that belong to new precisions and noise."""
+    root = coordinates.root
+    for i in range(theta.size):
+        tau = _tau(coordinates, theta, i)
+        for j in range(i + 1):
+            root[i, j] = tau * coordinates.information[i, j]
+        root[i, i] += coordinates.given[i] + precision[i] + _held(coordinates, i)
+    _factorize(root)
+    _center(coordinates, theta)
+
+
+@helper
+def _adapt_diagonal(coordinates, precision, theta):
+    """Write the root and the center that belong to new precisions and noise."""
     for j in range(theta.size):
         total = _tau(coordinates, theta, j) * coordinates.information[j]
-        total += coordinates.given[j] + precision[j] + _hold(coordinates, theta, j)
-        root[j] = math.sqrt(total)
-        position[j] = root[j] * (theta[j] - center[j])
+        total += coordinates.given[j] + precision[j] + _held(coordinates, j)
+        coordinates.root[j] = math.sqrt(total)
+    _center(coordinates, theta)
+
+
+@helper
+def _center(coordinates, theta):
+    """Move the center: to the mean of coefficients, and to where noise is held."""
+    center = coordinates.center
+    if coordinates.pull.size > 0:
+        for j in range(center.size):
+            center[j] = _tau(coordinates, theta, j) * coordinates.pull[j]
+        pull_back(coordinates, center, center)
+        push_forward(coordinates, center, center)
+    for j in range(coordinates.noise.size):
+        if coordinates.noise[j] == j:
+            center[j] = theta[j]
 
 
 @helper
@@ -118,11 +163,10 @@ def _tau(coordinates, theta, j):
 
 
 @helper
-def _hold(coordinates, theta, j):
-    """Return 0, or what keeps steps from moving a parameter; its center follows."""
+def _held(coordinates, j):
+    """Return 0, or the precision that keeps steps from moving a parameter."""
     if coordinates.noise.size == 0 or coordinates.noise[j] != j:
         return 0.0
-    coordinates.center[j] = theta[j]
     return HELD * HELD
 
 

@@ -313,8 +313,12 @@ def _logarithms(exposure):
         n, values = _num_samples(X), np.asarray(exposure, np.float64)
         if values.shape != (n,):
             raise ValueError(f"exposure.shape == {values.shape}, expected ({n},)")
-        if not (np.isfinite(values).all() and (values > 0).all()):
-            raise ValueError("exposure must be finite and greater than 0")
+        bad = values[~(np.isfinite(values) & (values > 0))]
+        if bad.size:
+            raise ValueError(
+                f"exposure holds {bad[0]:g}, but must be finite and greater than 0; "
+                "leave out rows without exposure"
+            )
         return np.log(values)
 
     return of_rows

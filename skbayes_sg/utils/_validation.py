@@ -141,8 +141,12 @@ def check_sample_weight(sample_weight, n_samples):
         raise ValueError(
             f"sample_weight.shape == {weights.shape}, expected ({n_samples},)"
         )
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError("sample_weight must be finite and not negative")
+    bad = weights[~(np.isfinite(weights) & (weights >= 0))]
+    if bad.size:
+        raise ValueError(
+            f"sample_weight holds {bad[0]:g}, but weights must be finite and not "
+            "negative; 0 leaves a row out"
+        )
     if not weights.any():
         raise ValueError("sample_weight is zero for every sample; one must be positive")
     check_magnitude("sample_weight", weights, np.float32, "divide all of them")

@@ -50,6 +50,43 @@ def linear(X, y, prior_variance=10.0, n_draws=40_000, seed=0):
     return Posterior(draws, np.full(n_draws, 1 / n_draws))
 
 
+class Moments(Posterior):
+    """A posterior whose means and sds are known."""
+
+    def __init__(self, mean, sd):
+        self.mean, self.sd = mean, sd
+
+
+def learned_variance(X, y):
+    """Linear regression, coefficients N(0, s^2), s half-Cauchy(1): exact moments.
+
+    A mixture of Gaussians over a grid of the logarithms of s and of the precision.
+    """
+    (n, p), center, scale = X.shape, y.mean(), y.std()
+    A, z = np.column_stack([X, np.ones(n)]), (y - center) / scale
+    gram, b, rows = A.T @ A, A.T @ z, []
+    for u in np.linspace(-6, 5, 90):
+        prior = np.append(np.full(p, np.exp(-2 * u)), 0.01)
+        for t in np.linspace(-4, 11, 110):
+            tau = np.exp(t)
+            P = tau * gram + np.diag(prior)
+            inverse = np.linalg.inv(P)
+            m = tau * inverse @ b
+            fit = n * t - tau * z @ z + tau * b @ m - np.linalg.slogdet(P)[1]
+            log_p = 0.5 * (fit + np.log(prior).sum()) + VAGUE * (t - tau)
+            log_p += u - np.log1p(np.exp(2 * u))
+            noise = np.array([np.exp(-0.5 * t), np.exp(u)])
+            square = np.append(np.diag(inverse) + m**2, noise**2)
+            rows.append([log_p, *m, *noise, *square])
+    log_p, parts = (rows := np.array(rows))[:, 0], rows[:, 1:]
+    p_each = np.exp(log_p - log_p.max())
+    mean, square = np.split(p_each / p_each.sum() @ parts, 2)
+    sd = scale * np.sqrt(square - mean**2)
+    mean = scale * mean
+    mean[p] += center
+    return Moments(mean, sd)
+
+
 def poisson(X, y, exposure, prior_variance=10.0):
     rate = np.log(y.sum() / exposure.sum())
 

@@ -25,12 +25,12 @@ def sparse_data(n=100, p=8, correlation=0.5, seed=0):
     return X, 40 + 5 * (X[:, 0] - 0.5 * X[:, 1] + rng.normal(size=n))
 
 
-def check(model, draws, error=0.1, ratio=0.06, least=1000, most=1.01):
+def check(model, draws, error=0.1, ratio=0.06, least=1000):
     """Compare with a reference; chains must agree and hold effective draws."""
-    exact.Posterior(draws, np.full(len(draws), 1 / len(draws))).check(
-        model.samples_, error, ratio
-    )
-    assert r_hat(model.samples_).max() < most
+    if not isinstance(draws, exact.Posterior):
+        draws = exact.Posterior(draws, np.full(len(draws), 1 / len(draws)))
+    draws.check(model.samples_, error, ratio)
+    assert r_hat(model.samples_).max() < 1.01
     assert effective_sample_size(model.samples_).min() > least
 
 
@@ -117,16 +117,19 @@ def test_more_features_than_rows(prior, variance, sampler):
     """40 rows, 60 features: the precision of the noise is drawn between steps.
 
     Moved by the steps, it made them unstable where it was large: sds were up to 55
-    times too large, with an R-hat of 1.003.
+    times too large, with an R-hat of 1.003. Drawn given the coefficients alone, as few
+    as 400 of 12,000 draws were effective.
     """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 60))
     y = 3 * X[:, 0] - 2 * X[:, 1] + rng.normal(size=40)
     options = dict(prior=prior, prior_variance=variance, sampler=sampler, **LONG)
     model = SGMCMCLinearRegression(**options).fit(X, y)
-    reference = gibbs.random_prior(X, y, prior, variance, n_draws=150_000)
-    # The learned variance mixes slowest: some 400 of 12,000 draws are effective.
-    check(model, reference, error=0.15, ratio=0.1, least=300, most=1.03)
+    if prior == "normal":
+        reference = exact.learned_variance(X, y)
+    else:
+        reference = gibbs.random_prior(X, y, prior, variance, n_draws=150_000)
+    check(model, reference, error=0.15, ratio=0.1, least=2000)
 
 
 def test_chains_with_random_priors_are_resumed(tmp_path):

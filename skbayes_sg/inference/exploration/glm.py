@@ -22,11 +22,16 @@ from skbayes_sg.inference.exploration.unimodal import (
     gradient_noise,
     step_limit,
 )
-from skbayes_sg.kernels.following import NONE, following
+from skbayes_sg.kernels.following import NO_PULL, NONE, following
 from skbayes_sg.kernels.models.glm import n_coefficients
 from skbayes_sg.kernels.models.glm_drawn_noise import DrawnNoiseGLM, places_of_noise
 from skbayes_sg.kernels.models.glm_priors import IntegratedGLM, ShrunkGLM
-from skbayes_sg.kernels.passes import hessian, hessian_diagonal, prior_hessian_diagonal
+from skbayes_sg.kernels.passes import (
+    hessian,
+    hessian_diagonal,
+    log_posterior,
+    prior_hessian_diagonal,
+)
 from skbayes_sg.kernels.protocol.coordinates import follow, of_one_chain
 from skbayes_sg.kernels.protocol.model import (
     init_work,
@@ -151,7 +156,7 @@ def _measure(model, request, first, draws):
     dense = _preconditioner(request, d) == "dense"
     some = draws[np.linspace(0, len(draws) - 1, N_HESSIANS).astype(int)]
     each = _hessians(model, rows, some, dense)
-    given, noise = np.zeros(d), NONE
+    given, noise, pull = np.zeros(d), NONE, NO_PULL
     prior_hessian_diagonal(model, work, draws[0], given)
     given -= work.precision
     if isinstance(model, DrawnNoiseGLM):
@@ -166,7 +171,10 @@ def _measure(model, request, first, draws):
         :, : model.prior.unit.size
     ] = 0.0  # where most of them will be, in units that may become tiny
     center[~moved] = draws[:, ~moved].max(axis=0)  # the first step is small
-    coordinates = following(center, information, given, work.precision, noise)
+    if isinstance(model, DrawnNoiseGLM):
+        pull = _pull(model, information, some)
+    parts = information, given, work.precision, noise, pull
+    coordinates = following(center, *parts)
     if dense:
         here = np.ix_(moved, moved)
         ridge = information[here] + 0.1 * np.diag(np.diag(information)[moved])
@@ -192,6 +200,22 @@ def _measure(model, request, first, draws):
     seed = request.seed("noise of gradients")
     noise = gradient_noise(model, first.gradient, found, some, seed)
     return found._replace(noise=noise)
+
+
+def _pull(model, information, draws):
+    """Return the slope at zero of the quadratic log likelihood that is like this one.
+
+    Relative to the precision of the noise, on average over draws, (d,).
+    """
+    work, end = init_work(model)._replace(precision=np.empty(0)), n_coefficients(model)
+    places, total = places_of_noise(model)[:end], np.zeros(draws.shape[1])
+    for theta in draws:
+        g = np.empty_like(theta)
+        log_posterior(model, work, theta, g)
+        g[:end] += model.prior_precision * theta[:end]
+        total[:end] += g[:end] / np.exp(theta[places])
+        total += information @ theta if information.ndim == 2 else information * theta
+    return total / len(draws)
 
 
 def _hessians(model, rows, draws, dense):

@@ -21,6 +21,7 @@ from skbayes_sg.kernels.priors.protocol import (
     draw_precision,
     draw_prior,
     log_density,
+    log_prior_of_scale,
     n_scales,
 )
 
@@ -67,5 +68,10 @@ def _(law, u):
     prior, total, shrink = law.prior, 0.0, math.exp(-u)
     for j in range(prior.unit.size):
         total += log_density(prior.law, law.beta[j] * shrink / prior.unit[j])
+    return total + log_prior_of_scale(prior, u)
+
+
+@log_prior_of_scale.register(Mixture)
+def _(prior, u):
     ratio = math.exp(u) / prior.width
-    return total + (1.0 - prior.unit.size) * u - math.log1p(ratio * ratio)
+    return (1.0 - prior.unit.size) * u - math.log1p(ratio * ratio)

@@ -42,3 +42,11 @@ def draw_prior(prior, beta, k, scale, precision, rng):
 
     `beta` and `precision` are (width,), coefficients first; `scale` is (K,).
     """
+
+
+@kernel_op
+def log_prior_of_scale(prior, u):
+    """Return the log density of u = log s and of what s scales, up to what it scales.
+
+    For p coefficients it is that of u, less p u.
+    """

@@ -39,6 +39,16 @@ def follow(coordinates, precision, theta, position):
     """
 
 
+@kernel_op
+def carry(coordinates, precision, theta, position):
+    """Adapt to new precisions of the prior, (d,), and `theta` to stay at the position.
+
+    Returns log|det L|, the log density of theta being that of the position less this.
+    Numbers of theta that the coordinates follow are given, and stay.
+    """
+    raise NotImplementedError
+
+
 # Outside the loop, Python only
 @python_op
 def of_one_chain(coordinates):
