@@ -1,5 +1,7 @@
 """Random priors and bounds of coefficients against Gibbs samplers in plain NumPy."""
 
+import functools
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -108,6 +110,17 @@ def test_minibatches_and_single_precision():
     assert np.abs(model.coef_std_ / full.coef_std_ - 1).max() < 0.06
 
 
+@functools.cache
+def wide_data(prior, variance):
+    """Return 40 rows of 60 features, and a reference."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 60))
+    y = 3 * X[:, 0] - 2 * X[:, 1] + rng.normal(size=40)
+    if prior == "normal":
+        return X, y, exact.learned_variance(X, y)
+    return X, y, gibbs.random_prior(X, y, prior, variance, n_draws=150_000)
+
+
 @long
 @pytest.mark.parametrize(
     "prior, variance", [("horseshoe", 10.0), ("laplace", "learn"), ("normal", "learn")]
@@ -120,15 +133,9 @@ def test_more_features_than_rows(prior, variance, sampler):
     times too large, with an R-hat of 1.003. Drawn given the coefficients alone, as few
     as 400 of 12,000 draws were effective.
     """
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 60))
-    y = 3 * X[:, 0] - 2 * X[:, 1] + rng.normal(size=40)
+    X, y, reference = wide_data(prior, variance)
     options = dict(prior=prior, prior_variance=variance, sampler=sampler, **LONG)
     model = SGMCMCLinearRegression(**options).fit(X, y)
-    if prior == "normal":
-        reference = exact.learned_variance(X, y)
-    else:
-        reference = gibbs.random_prior(X, y, prior, variance, n_draws=150_000)
     check(model, reference, error=0.15, ratio=0.1, least=2000)
 
 
