@@ -47,8 +47,8 @@ def heading(quick):
     return [
         "# Benchmarks",
         "",
-        f"Written by {kind}, parts of it perhaps in runs of their own (`run.py NAME`).",
-        "Times are the best of several in one run; compare ratios.",
+        f"Written by {kind}. Parts that were run alone later (`run.py NAME`) say with "
+        "which versions. Times are the best of several in one run; compare ratios.",
         "",
         f"- Python {platform.python_version()}, {versions(PACKAGES)}",
         f"- peers: {versions(PEERS) or 'none installed'}",
@@ -57,10 +57,11 @@ def heading(quick):
     ]
 
 
-def section(name, quick):
+def section(name, quick, note):
     """Run a script; return its part of the report, and whether it has failed.
 
-    A script that cannot get its data is skipped, which is not a failure.
+    The part ends with the seconds it took, and the `note`. A script that cannot get its
+    data is skipped, which is not a failure.
     """
     command = [sys.executable, str(HERE / f"bench_{name}.py")]
     if name in FIGURES and not quick:
@@ -86,7 +87,7 @@ def section(name, quick):
         end = f"failed after {seconds:.0f} s"
         print(result.stderr, flush=True)
     lines = [f"## {name.replace('_', ' ')}", *result.stdout.rstrip().split("\n")]
-    lines += ["", end, ""]
+    lines += ["", end + note, ""]
     print("\n".join(lines), flush=True)
     return lines, failed
 
@@ -99,11 +100,9 @@ def missing_data(result):
 
 
 def written(report):
-    """Return the parts of an earlier report, by their names."""
-    if not report.exists():
-        return {}
-    parts = report.read_text(encoding="utf-8").split("\n## ")[1:]
-    return {
+    """Return the heading of an earlier report, and its parts by their names."""
+    opening, *parts = report.read_text(encoding="utf-8").split("\n## ")
+    return opening.split("\n"), {
         part.split("\n")[0].replace(" ", "_"): f"## {part}".split("\n")
         for part in parts
     }
@@ -112,11 +111,14 @@ def written(report):
 def main(quick, names):
     """Run the scripts; a failing one does not stop the rest."""
     report, failed = HERE / ("results-quick.md" if quick else "results.md"), []
-    parts = written(report) if names else {}
+    opening, parts, note = heading(quick), {}, ""
+    if names and report.exists():
+        opening, parts = written(report)
+        note = f", with {versions(['skbayes_sg', 'numba', *PEERS])}"
     for name in names or SUITE:
-        parts[name], has_failed = section(name, quick)
+        parts[name], has_failed = section(name, quick, note)
         failed += [name] * has_failed
-        lines = heading(quick)
+        lines = list(opening)
         for key in sorted(parts, key=SUITE.index):
             lines += parts[key]
         report.write_text("\n".join(lines), encoding="utf-8")

@@ -148,6 +148,7 @@ class SGMCMCLogisticRegression(ClassesMixin, ClassifierMixin, BaseGLM):
             X, y = self._validate(X, y)
             check_classification_targets(y)
             classes = self._all_classes(y)
+            self._warn_of_separation(*X.shape)
             model = self._build(X, y, classes, sample_weight, first=True)
             fit = self._sample_posterior(model, sampler)
             self.n_samples_seen_, self.classes_ = len(y), classes

@@ -1,6 +1,7 @@
 """Priors and bounds of the coefficients of regressions."""
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from skbayes_sg.kernels.models import GLM
 from skbayes_sg.kernels.models.glm_bounds import bounded_glm
@@ -14,6 +15,7 @@ from skbayes_sg.utils._validation import (
     check_variances,
     shown,
 )
+from skbayes_sg.utils._warnings import warn_user
 
 LAWS = {"normal": Normal, "laplace": Laplace, "horseshoe": Horseshoe}
 
@@ -107,6 +109,21 @@ class PriorMixin:
     @property
     def _learns_scale(self):
         return self.prior == "horseshoe" or self._learns_variance
+
+    def _warn_of_separation(self, n_samples, n_features):
+        """Warn if classes cannot tell how large coefficients may be.
+
+        So few rows are separated by some coefficients, and by all multiples of these:
+        the likelihood of large scales does not vanish, and neither does their prior.
+        """
+        if self._learns_variance and n_samples <= n_features + int(self.fit_intercept):
+            warn_user(
+                f'prior_variance="learn" with {n_samples} rows and {n_features} '
+                "features: such classes can always be separated, so that nothing "
+                "bounds their coefficients, whose posterior means do not exist. Use "
+                'prior="horseshoe", which has bounds, or a number for prior_variance.',
+                ConvergenceWarning,
+            )
 
     def _given_variances(self, n_features):
         """Return variances of the Gaussian part of the prior, (n_features,)."""

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.exceptions import ConvergenceWarning
 
 from skbayes_sg import (
     SGMCMCLinearRegression,
@@ -82,6 +83,17 @@ def test_learned_variance_of_classes():
     model = SGMCMCLogisticRegression(prior_variance="learn", **LONG).fit(X, y)
     truth.check(model.samples_)
     assert set(model.check()["verdict"]) == {"ok"}
+
+
+def test_separable_classes_warn(monkeypatch):
+    """Ten rows of 12 features: the scale has no posterior mean, but under a slab."""
+    X, y = sparse_data(10, 12)
+    monkeypatch.delattr(SGMCMCLogisticRegression, "_build")  # no chains are run
+    with (
+        pytest.warns(ConvergenceWarning, match="means do not exist.*horseshoe"),
+        pytest.raises(AttributeError, match="_build"),
+    ):
+        SGMCMCLogisticRegression(prior_variance="learn").fit(X, y > y.mean())
 
 
 @long
