@@ -68,15 +68,18 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
         How the step size changes with the iterations.
     batch_size : int or "auto"
         Nodes per iteration, visited in turn; of `ExpandedMean`, pairs of nodes.
-    n_draws : int
-        Draws kept of each chain; each has ``n_nodes * n_components`` numbers.
+    n_draws : int or "auto"
+        Draws kept of each chain; each has ``n_nodes * n_components`` numbers. "auto" is
+        100, or as few as 20 where those of all chains would take more than 256 MiB.
     burn_in : int or "auto"
         Iterations before the first draw; "auto" is 100 sweeps over all nodes.
     thin : int or "auto"
-        Iterations per draw; "auto" is 5 sweeps.
+        Iterations per draw; "auto" is one sweep on large graphs, up to 5 on small ones
+        or for fewer than 100 draws.
     keep : {"draws", "variances"}
         "variances" keeps mean and variance of each chain's draws alone, for graphs of
-        millions of nodes.
+        millions of nodes, and predicts links by the means, which orders pairs with
+        little in common better.
 
     Attributes
     ----------
@@ -87,6 +90,9 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
     activity_, activity_std_ : ndarray of shape (n_nodes,)
         With degree correction, posterior means and standard deviations of the
         activities of the nodes; those of all nodes have a prior mean of one.
+    activity_shape_ : float
+        With degree correction, posterior mean of the shape of their Gamma law: the
+        larger, the more alike they are.
     link_rates_, link_rates_std_ : ndarray of shape (n_components,)
         Probabilities of links inside of the communities, of nodes with activity one.
     background_rate_ : float
@@ -108,7 +114,8 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
         Labels of the nodes, in the order of all other arrays.
     samples_ : ndarray of shape (n_chains, n_draws, dim)
         Draws: a row of memberships for each node, the link rates, the background rate,
-        the prior of each community and, with degree correction, the activities.
+        the prior of each community and, with degree correction, the activities and the
+        shape of their law.
     moments_ : Moments
         With ``keep="variances"``, in place of `samples_`.
 
@@ -137,6 +144,7 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
     _default_sampler = Gibbs()
     _sampler_kinds = (Gibbs, ExpandedMean)
     # Parameters of other estimators.
+    _automatic = ("n_draws",)
     gradient, preconditioner = "minibatch", "none"
     temperature, noise_correction = 1.0, False
 
@@ -152,7 +160,7 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
         step_size="auto",
         schedule="constant",
         batch_size="auto",
-        n_draws=20,
+        n_draws="auto",
         burn_in="auto",
         thin="auto",
         n_chains=2,
@@ -226,6 +234,7 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
             hidden = () if exclude is None else exclude
             hidden = check_pairs(graph.nodes, hidden, name="exclude")
             self.nodes_, self.n_features_in_ = graph.nodes, graph.nodes.size
+            self._decided = {"n_draws": self._kept_draws(graph.nodes.size)}
             model = self._build(graph, hidden)
             if isinstance(sampler, ExpandedMean):
                 model = self._of_pairs(model)
@@ -268,8 +277,7 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
     def _last_draws(self):
         """Return the last draws, if the graph has as many nodes and communities."""
         draws = super()._last_draws()
-        size = self.n_components * (self.nodes_.size + 2) + 1
-        size += self.nodes_.size * self._has_activities()
+        size = self._n_recorded(self.nodes_.size)
         return draws if draws is not None and draws.shape[1] == size else None
 
     def _set_communities(self):
@@ -295,9 +303,10 @@ class SGMCMCMixedMembershipBlockmodel(  # type: ignore[misc]
         self.link_rates_std_ = std.link_rates[0, 0]
         self.background_rate_ = float(mean.background[0, 0])
         self.membership_prior_ = float(mean.prior.mean())
-        vars(self).pop("activity_", None)
-        vars(self).pop("activity_std_", None)
+        for name in ("activity_", "activity_std_", "activity_shape_"):
+            vars(self).pop(name, None)
         if mean.activity.size:
+            self.activity_shape_ = float(mean.activity_shape[0, 0, 0])
             self.activity_ = mean.activity[0, 0]
             self.activity_std_ = std.activity[0, 0]
         self.labels_ = self.memberships_.argmax(axis=1)

@@ -13,6 +13,8 @@ from skbayes_sg.utils._validation import check_integer, check_number, check_opti
 
 EVENT_BYTES = 44  # of one of the random events without degree correction
 AVERAGES = 5  # arrays of the size of a draw, in double precision, to average draws
+USUAL_DRAWS, FEWEST_DRAWS = 100, 20  # of each chain, if n_draws="auto"
+LARGE = 2**28  # bytes of the draws of all chains, above which there are fewer
 
 
 class GraphModelMixin:
@@ -34,15 +36,29 @@ class GraphModelMixin:
         self._check_parameters()
         graph = check_graph(X)
         n, k, n_links = graph.nodes.size, self.n_components, graph.indices.size // 2
-        dim = n * (k + self._has_activities()) + 2 * k + 1
-        per_chain = 4 * n * k + 28 * n
+        dim = self._n_recorded(n)
+        per_chain = 4 * n * k + 36 * n
         if not self._has_activities():
             per_chain += EVENT_BYTES * event_room(n, n_links)
         if self.keep == "draws":
-            per_chain += 4 * self.n_draws * dim
+            per_chain += 4 * self._kept_draws(n) * dim
         else:
             per_chain += 16 * dim + 4 * n_buffered(dim) * dim
         return 16 * n_links + 24 * n + AVERAGES * 8 * dim + self.n_chains * per_chain
+
+    def _n_recorded(self, n):
+        """Return how many numbers a draw of a graph of n nodes has."""
+        size = self.n_components * (n + 2) + 1
+        return size + (n + 1) * self._has_activities()
+
+    def _kept_draws(self, n):
+        """Return how many draws of each chain are kept."""
+        if self.n_draws != "auto":
+            return self.n_draws
+        if self.keep != "draws" or self.storage is not None:
+            return USUAL_DRAWS
+        fits = LARGE // (4 * self.n_chains * self._n_recorded(n))
+        return min(USUAL_DRAWS, max(FEWEST_DRAWS, fits))
 
     def _check_parameters(self):
         """Validate the parameters; return the sampler."""

@@ -1,5 +1,6 @@
 """Graphs: generated ones with known communities, and public networks of co-authors."""
 
+from numbers import Real
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -112,7 +113,7 @@ def make_graph(
     membership_prior: float = 0.1,
     link_rates: Any = 0.2,
     background_rate: float = 0.002,
-    degree_correction: bool = False,
+    activity_shape: float | None = None,
     random_state: Any = None,
 ) -> Bunch:
     """Simulate a graph with overlapping communities, by the blockmodel.
@@ -129,10 +130,10 @@ def make_graph(
         Probability of a link between two nodes of the same community.
     background_rate : float, default=0.002
         Probability of a link between nodes of different communities.
-    degree_correction : bool, default=False
-        Whether nodes have activities, Gamma numbers with mean one and a shape of
-        ``n_communities * membership_prior``: rates of links are multiplied by those of
-        both nodes, and the probabilities above are those of nodes with activity one.
+    activity_shape : float or None, default=None
+        Shape of the Gamma law of the activities of nodes, whose mean is one: rates of
+        links are multiplied by those of both nodes, and the probabilities above are
+        those of nodes with activity one. None stands for activities of one.
     random_state : int, RandomState instance or None, default=None
         Seed.
 
@@ -161,9 +162,9 @@ def make_graph(
         )
     pi = _dirichlet(rng, membership_prior, n_nodes, n_communities)
     activity = np.ones(n_nodes)
-    if degree_correction:
-        shape = n_communities * membership_prior
-        activity = rng.gamma(shape, 1.0 / shape, n_nodes)
+    if activity_shape is not None:
+        check_scalar(activity_shape, "activity_shape", Real, min_val=1e-3)
+        activity = rng.gamma(activity_shape, 1.0 / activity_shape, n_nodes)
     # Candidates with intensities r = -sum_k w_k log(1 - rate_k), no less than -log(1 -
     # p): a pair with any of them is linked with probability p / (1 - exp(-r)).
     losses, found = -np.log1p(-rates), []
@@ -181,7 +182,7 @@ def make_graph(
         some = pairs[first : first + _CHUNK]
         w = pi[some[:, 0]] * pi[some[:, 1]]
         both = activity[some].prod(axis=1)
-        if degree_correction:
+        if activity_shape is not None:
             p = losses[-1] + w @ (losses[:-1] - losses[-1])
             p = -np.expm1(-both * p)
         else:

@@ -20,6 +20,7 @@ class GraphDraws(NamedTuple):
     background: np.ndarray  # (n_chains, n_draws)
     prior: np.ndarray  # (n_chains, n_draws, K)
     activity: np.ndarray  # (n_chains, n_draws, n), or (n_chains, n_draws, 0) if all one
+    activity_shape: np.ndarray  # (n_chains, n_draws, 1), or (n_chains, n_draws, 0)
 
     @classmethod
     def of(cls, draws, n_nodes: int, n_components: int) -> "GraphDraws":
@@ -30,7 +31,8 @@ class GraphDraws(NamedTuple):
             draws[..., n * k : n * k + k],
             draws[..., n * k + k],
             draws[..., n * k + k + 1 : n * k + 2 * k + 1],
-            draws[..., n * k + 2 * k + 1 :],
+            draws[..., n * k + 2 * k + 1 : n * k + 2 * k + 1 + n],
+            draws[..., n * k + 2 * k + 1 + n :],
         )
 
     def probabilities(self, at, pairs):

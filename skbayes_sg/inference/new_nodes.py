@@ -61,6 +61,7 @@ def _set_nodes(model, work, draws, at):
         return
     work.loss[:] = -np.log1p(-np.minimum(rates.astype(np.float64), ALMOST_ONE))
     work.alpha[:] = draws.prior[at]
+    work.shape[:] = draws.activity_shape[at]
     work.activity[: len(pi)], work.activity[len(pi) :] = draws.activity[at], 1.0
     work.mass[: len(pi)] = pi * draws.activity[at][:, None]
     work.mass[len(pi) :] = 1.0 / k

@@ -19,7 +19,7 @@ K, N = 3, 90
 
 
 def blockmodel(**settings):
-    lengths = {"burn_in": 100, "thin": 10, "n_draws": 10, "random_state": 0}
+    lengths = {"burn_in": 100, "thin": 5, "n_draws": 100, "random_state": 0}
     settings = {"n_components": K, "membership_prior": 0.1} | lengths | settings
     return SGMCMCMixedMembershipBlockmodel(**settings)
 
@@ -65,7 +65,7 @@ def test_planted_communities_are_found(graph, fitted):
     assert (fitted.labels_ == truth.argmax(axis=1))[clear].mean() > 0.95
     np.testing.assert_allclose(fitted.memberships_.sum(axis=1), 1.0)
     z = (fitted.memberships_ - truth) / fitted.memberships_std_
-    assert np.median(np.abs(z[truth > 0.05])) < 1.0  # 0.67 of normal errors
+    assert np.abs(z[truth > 0.05]).mean() < 1.5
     assert np.all(np.abs(fitted.link_rates_ - 0.6) < 5 * fitted.link_rates_std_)
     assert 0.01 < fitted.background_rate_ < 0.03
     assert fitted.n_used_ == K
@@ -77,7 +77,7 @@ def test_link_probabilities_are_averages_over_draws(graph, fitted):
     pairs = np.array([[0, 1], [5, 9], [3, 80]])
     mean, std = fitted.predict_link(pairs, return_std=True)
     each = fitted.predict_link_samples(pairs)
-    assert each.shape == (20, 3)
+    assert each.shape == (200, 3)
     np.testing.assert_allclose(each.mean(axis=0), mean, rtol=1e-6)
     np.testing.assert_allclose(each.std(axis=0), std, rtol=1e-4, atol=1e-7)
     both = fitted.predict_proba(pairs)
@@ -159,7 +159,7 @@ def test_new_nodes_are_placed_by_their_links(graph, fitted):
 
 def test_minibatches_and_storage_give_the_same_draws(graph, fitted, tmp_path):
     for other in (
-        blockmodel(batch_size=30, burn_in=300, thin=30),
+        blockmodel(batch_size=30, burn_in=300, thin=15),
         blockmodel(storage=tmp_path),
         blockmodel(checkpoint=tmp_path / "c"),
     ):
@@ -200,14 +200,29 @@ def test_a_learned_prior_is_near_that_of_the_data(graph):
     assert abs(np.log(model.membership_prior_ / 0.1)) < 0.7
     active = make_graph(
         N, K, membership_prior=0.3, link_rates=0.6, background_rate=0.02,
-        degree_correction=True, random_state=0,
+        activity_shape=0.9, random_state=0,
     )  # fmt: skip
     model = blockmodel(membership_prior="learn").fit(active.adjacency)
     assert abs(np.log(model.membership_prior_ / 0.3)) < 0.7
     z = (model.activity_ - active.activity) / model.activity_std_
     assert np.sqrt(np.mean(z**2)) < 1.5
+    assert abs(np.log(model.activity_shape_ / 0.9)) < 0.7
     model = blockmodel(membership_prior=None, n_draws=2).fit(graph.adjacency)
     assert model.membership_prior_ == pytest.approx(1 / K)
+
+
+def test_fewer_draws_are_kept_of_large_graphs(graph):
+    """100, or as many as fit into 256 MiB, but no fewer than 20; sums have no limit."""
+    for n, expected in ((N, 100), (200_000, 41), (10_000_000, 20)):
+        assert blockmodel(n_draws="auto")._kept_draws(n) == expected
+        assert blockmodel(n_draws="auto", keep="variances")._kept_draws(n) == 100
+    model = blockmodel(n_draws="auto", thin="auto", burn_in=5).fit(graph.adjacency)
+    assert model.samples_.shape[:2] == (2, 100)
+    assert model.thin_ == 5
+    large = make_graph(1000, K, link_rates=0.6, random_state=0).adjacency
+    for n_draws, thin in ((10, 5), (60, 2)):
+        settings = {"n_draws": n_draws, "thin": "auto", "burn_in": 0, "n_chains": 1}
+        assert blockmodel(**settings).fit(large).thin_ == thin
 
 
 def test_memory_is_known_before(graph):
@@ -333,7 +348,7 @@ def test_bad_scores(fitted):
 
 @pytest.mark.long
 def test_sg_rld_predicts_links_too(graph, fitted):
-    model = blockmodel(sampler=ExpandedMean(), burn_in=6000, thin=200)
+    model = blockmodel(sampler=ExpandedMean(), burn_in=6000, thin=200, n_draws=10)
     model.fit(graph.adjacency)
     pairs = np.stack(np.triu_indices(N, 1), axis=1)[::7]
     ours, theirs = fitted.predict_link(pairs), model.predict_link(pairs)

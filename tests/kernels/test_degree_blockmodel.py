@@ -32,7 +32,7 @@ def blockmodel(**settings):
 
 
 def drawn(model, n_draws, batch_size=None):
-    start = np.array([0.0, 0.0, -1.0, 0.0], np.float32)
+    start = np.array([0.0, 0.0, -1.0, 0.0, 0.0], np.float32)
     draws = sample(
         model, Gibbs(), InTurn(batch_size or model.indptr.size - 1), step_size=1.0,
         start=start, burn_in=100, n_draws=n_draws, n_chains=2, random_state=0,
@@ -40,7 +40,7 @@ def drawn(model, n_draws, batch_size=None):
     return draws.astype(np.float64)
 
 
-def quantities(pi, activity, rates):
+def quantities(pi, activity, rates, shape):
     """Return numbers that no order of the communities changes."""
     a, b = np.array([(0, 1), (0, 3), (2, 3)]).T
     loss = -np.log1p(-np.minimum(rates, 1 - 1e-12))
@@ -48,14 +48,18 @@ def quantities(pi, activity, rates):
     chance = activity[:, a] * activity[:, b] * (loss[:, -1:] + gap[..., 0])
     together = (pi[:, a] * pi[:, b]).sum(axis=2)
     largest = np.sort(rates[:, :-1], axis=1)
-    parts = [-np.expm1(-chance), together, activity, largest, rates[:, -1:]]
-    return np.concatenate(parts, axis=1)
+    parts = [-np.expm1(-chance), together, activity / (1 + activity), largest]
+    parts.append(rates[:, -1:])
+    return np.concatenate([*parts, np.log(shape)], axis=1)
 
 
 def by_importance(n):
     """Return means, sds and errors of posterior quantities, by n prior draws."""
     rng = np.random.default_rng(1)
-    theta = rng.gamma(ALPHA[0], 1 / sum(ALPHA), (n, N, 2))
+    shape = rng.gamma(2.0, 5.0, (n, 1))
+    rho = rng.gamma(shape, 1 / shape, (n, N))
+    pi = rng.dirichlet(ALPHA, (n, N))
+    theta = rho[:, :, None] * pi
     loss = np.concatenate(
         [
             rng.gamma(LINK[0], 1 / LINK[1], (n, 2)),
@@ -63,7 +67,7 @@ def by_importance(n):
         ],
         axis=1,
     )
-    rho, weight = theta.sum(axis=2), np.ones(n)
+    weight = np.ones(n)
     for a in range(N):
         for b in range(a + 1, N):
             same = (theta[:, a] * theta[:, b]) @ np.eye(2)
@@ -74,7 +78,7 @@ def by_importance(n):
             elif (a, b) not in HIDDEN:
                 weight *= np.exp(-rate)
     weight /= weight.sum()
-    values = quantities(theta / rho[:, :, None], rho, -np.expm1(-loss))
+    values = quantities(pi, rho, -np.expm1(-loss), shape)
     mean = weight @ values
     sd = np.sqrt(weight @ (values - mean) ** 2)
     return mean, sd, np.sqrt(weight**2 @ (values - mean) ** 2)
@@ -88,9 +92,8 @@ def test_draws_have_the_moments_of_the_exact_posterior(batch_size):
     draws = drawn(blockmodel(refresh_every=every), 20000, batch_size)
     parts = GraphDraws.of(draws, N, 2)
     rates = np.append(parts.link_rates, parts.background[..., None], axis=-1)
-    values = np.stack(
-        [quantities(parts.memberships[c], parts.activity[c], rates[c]) for c in (0, 1)]
-    )
+    each = parts.memberships, parts.activity, rates, parts.activity_shape
+    values = np.stack([quantities(*(part[c] for part in each)) for c in (0, 1)])
     own = standard_error(values)
     assert own.max() < 0.02
     z = (values.mean(axis=(0, 1)) - mean) / np.hypot(own, error)
@@ -99,23 +102,25 @@ def test_draws_have_the_moments_of_the_exact_posterior(batch_size):
         np.testing.assert_allclose(values.std(axis=(0, 1)), sd, rtol=0.03)
 
 
-def test_a_learned_prior_has_its_exact_law():
-    """No pair is known: the Gamma(1, 1) law of alpha itself, of three nodes."""
+def test_priors_that_are_learned_have_their_exact_laws():
+    """No pair is known: Gamma(1, 1) of alpha, Gamma(2, 1/5) of s, of three nodes."""
     hidden = np.array([[0, 1], [0, 2], [1, 2]])
     nothing = np.zeros(4, np.int64), np.zeros(0, np.int32)
     model = DegreeBlockmodel(
         *nothing, *neighbors(hidden, 3), np.full(2, 0.7), np.ones(2), np.ones(2), True,
         True,
     )  # fmt: skip
-    alpha = GraphDraws.of(drawn(model, 20000), 3, 2).prior[..., :1]
-    error = standard_error(alpha)[0]
-    assert abs(alpha.mean() - 1.0) < 4 * error < 0.2
-    np.testing.assert_allclose(alpha.std(), 1.0, rtol=0.15)
+    draws = GraphDraws.of(drawn(model, 20000), 3, 2)
+    laws = (draws.prior[..., :1], 1.0, 1.0), (draws.activity_shape, 10.0, 50**0.5)
+    for values, mean, sd in laws:
+        error = standard_error(values)[0]
+        assert abs(values.mean() - mean) < 4 * error < 0.2 * mean
+        np.testing.assert_allclose(values.std(), sd, rtol=0.15)
 
 
 def test_the_log_likelihood_is_that_of_all_known_pairs():
     model, rng = for_kernels(blockmodel()), np.random.default_rng(0)
-    work, theta = init_work(model), np.array([0.3, -0.2, -2.0, 0.0], np.float32)
+    work, theta = init_work(model), np.array([0.3, -0.2, -2.0, 0.0, 0.0], np.float32)
     work.mass[:] = rng.gamma(1.0, 1.0, (N, 2))
     work.activity[:] = work.mass.sum(axis=1)
     work.total[:] = work.mass.sum(axis=0)
@@ -134,7 +139,7 @@ def test_the_log_likelihood_is_that_of_all_known_pairs():
 
 def test_a_record_gives_back_its_theta():
     model = for_kernels(blockmodel())
-    theta = np.array([0.5, -3.0, -8.0, 0.2], np.float32)
+    theta = np.array([0.5, -3.0, -8.0, 0.2, 1.4], np.float32)
     out = np.zeros(n_recorded(model), np.float32)
     record(model, init_work(model), theta, out)
     np.testing.assert_allclose(theta_of(model, out), theta, atol=1e-4)

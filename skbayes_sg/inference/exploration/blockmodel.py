@@ -21,8 +21,9 @@ from skbayes_sg.kernels.models.blockmodel_pairs import PairBlockmodel
 from skbayes_sg.kernels.protocol.model import n_parameters, n_rows, theta_of
 
 BURN_IN = 100  # sweeps
-THIN = 5  # sweeps per draw
+SAMPLED, MAX_THIN = 100, 5  # sweeps of all draws, if these are few; sweeps per draw
 WORK = 2e7  # links times communities of an iteration: some tens of milliseconds
+QUICK = 1e6  # the same of all sweeps of a draw, if these are more than need be
 BATCHES, LEAST_BATCH = 20, 100  # of pairs, in terms of links
 STEP_SIZE = 0.01
 PAIR_BURN_IN, PAIR_THIN = 5000, 50  # iterations
@@ -34,7 +35,8 @@ MONITORED_PAIRS = 40
 @explore.register(DegreeBlockmodel)
 def _(model, request):
     n, k = n_rows(model), model.alpha.size
-    share = WORK / (k * (n + model.indices.size))
+    work = k * (n + model.indices.size)
+    few = math.ceil(SAMPLED / request.settings.n_draws)
     if request.start is None:
         density = model.indices.size / (n * max(1.0, n - 1.0))
         rates = np.append(np.full(k, LINK_RATE), max(BACKGROUND * density, 1e-12))
@@ -43,7 +45,7 @@ def _(model, request):
         if isinstance(model, Blockmodel):
             first = np.append(np.log(rates) - np.log1p(-rates), 0.0)
         else:
-            first = np.append(np.log(-np.log1p(-rates)), 0.0)
+            first = np.append(np.log(-np.log1p(-rates)), [0.0, 0.0])
         start = np.tile(first.astype(np.float32), (request.settings.n_chains, 1))
     else:
         start = np.stack([theta_of(model, draw) for draw in request.start])
@@ -51,10 +53,10 @@ def _(model, request):
         model,
         request,
         start,
-        at_once=math.ceil(n * min(1.0, share)),
+        at_once=math.ceil(n * min(1.0, WORK / work)),
         refresh=1,
         burn_in=BURN_IN,
-        thin=THIN,
+        thin=min(MAX_THIN, max(few, int(QUICK / work))),
     )
 
 

@@ -32,6 +32,7 @@ import numpy as np
 
 from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.models.blockmodel_chances import LEAST, softplus
+from skbayes_sg.kernels.models.blockmodel_proposals import TINY
 from skbayes_sg.kernels.protocol.model import (
     init_work,
     n_parameters,
@@ -84,7 +85,6 @@ class BlockmodelWork(NamedTuple):
 
 
 NEW, STARTED, RUNNING = 0, 1, 2
-TINY = 1e-25  # the least membership that is kept, in float32
 
 
 @n_parameters.register(Blockmodel)

@@ -2,10 +2,16 @@
 
 Every link of node a has m ~ Poisson(lambda_ab), m > 0, events. Each belongs to
 community k of node a with probability theta_ak (L_0 (rho_b - theta_bk) + L_k theta_bk)
-/ lambda_ab. With counts n_k of them, and sums over all other nodes b,
+/ lambda_ab. With counts n_k of them, n in all, b_k = alpha_k + n_k, B = sum_k b_k, and
+sums over all other nodes b,
 
-    theta_ak ~ Gamma(alpha_k + n_k, rate c_k),
-    c_k = K alpha + sum_b L_0 rho_b + (L_k - L_0) theta_bk
+    rho_a ~ Gamma(s + n, rate s + l pi),  l_k = sum_b L_0 rho_b + (L_k - L_0) theta_bk,
+    p(pi) = prod_k pi_k^(b_k - 1) (s + l pi)^-(s + n)
+
+without rho_a. Proposals of pi have (c + l pi)^-B in place of the last factor; the c of
+both densities' common mode is the root of sum_k b_k (s + l_k) / (c + l_k) = s + n. They
+are accepted or rejected by the ratio of the two (Metropolis & Hastings), hence exact;
+if s = sum_k alpha_k, always accepted.
 """
 
 import math
@@ -17,18 +23,13 @@ from skbayes_sg.kernels.models.blockmodel_degrees import (
     AHEAD,
     NEW,
     STARTED,
-    TINY,
     DegreeBlockmodel,
     prefetch_node,
     set_losses,
 )
+from skbayes_sg.kernels.models.blockmodel_proposals import TINY, balanced, propose
 from skbayes_sg.kernels.models.blockmodel_start import start_memberships
-from skbayes_sg.kernels.numerics.positive import (
-    draw_log_gamma,
-    draw_log_small_gamma,
-    draw_positive_poisson,
-    draw_small_gamma,
-)
+from skbayes_sg.kernels.numerics.positive import draw_gamma, draw_positive_poisson
 
 
 @draw_local.register(DegreeBlockmodel)
@@ -63,59 +64,79 @@ def _start(model, work, rng):
 @helper
 def draw_masses(model, work, a, rng):
     """Draw the masses of node a."""
+    k, x = work.alpha.size, work.mass[a]
+    shape, loss, new = work.rows[0, :k], work.rows[1, :k], work.rows[2, :k]
+    n_events = _count_node(model, work, a, rng, shape, loss)
+    s, weight, total, c = work.shape[0], work.rows[3, :k], n_events, -math.inf
+    for j in range(k):
+        weight[j] = shape[j] * (s + loss[j]) / (s + n_events)
+        c = max(c, weight[j] - loss[j])
+        total += work.alpha[j]
+    c = balanced(weight, loss, c)
+    by_logs = model.learns_alpha or total < 0.5
+    log_sum = propose(new, shape, loss, c, work.negligible, by_logs, rng)
+    old_loss, new_loss, old = 0.0, 0.0, work.activity[a]
+    for j in range(k):
+        old_loss += x[j] * loss[j] / old
+        new_loss += new[j] * loss[j]
+    ratio = (s + n_events) * math.log((s + old_loss) / (s + new_loss))
+    ratio -= total * math.log((c + old_loss) / (c + new_loss))
+    if math.log(1.0 - rng.random()) < ratio:
+        activity = draw_gamma(s + n_events, rng) / (s + new_loss)
+        work.log_sum[a] = log_sum + k * math.log(activity)
+    else:
+        activity = draw_gamma(s + n_events, rng) / (s + old_loss)
+        work.log_sum[a] += k * math.log(activity / old)
+        for j in range(k):
+            new[j] = x[j] / old
+    work.activity[a] = 0.0
+    for j in range(k):
+        work.total[j] -= x[j]
+        x[j] = max(new[j] * activity, TINY)
+        work.total[j] += x[j]
+        work.activity[a] += x[j]
+
+
+@helper
+def _count_node(model, work, a, rng, shape, loss):
+    """Write alpha + counts of events to `shape`, and l; return how many events."""
     k, x, background = work.alpha.size, work.mass[a], work.loss[work.alpha.size]
-    base, slope = work.narrow[0, :k], work.narrow[1, :k]
-    shape, others = work.rows[0, :k], work.rows[1, :k]
-    c, everything = 0.0, 0.0
+    base, slope, n_events = work.narrow[0, :k], work.narrow[1, :k], 0.0
     for j in range(k):
         shape[j] = work.alpha[j]
-        c += work.alpha[j]
         base[j] = x[j] * background
         slope[j] = x[j] * (work.loss[j] - background)
-        others[j] = work.total[j] - x[j]
+        loss[j] = work.total[j] - x[j]
     for i in range(model.indptr[a], model.indptr[a + 1]):
         prefetch_node(model, work, i + AHEAD)
-        _count_events(work, base, slope, a, model.indices[i], shape, rng)
+        b = model.indices[i]
+        n_events += _count_events(work, base, slope, a, b, shape, rng)
     for i in range(model.hidden_indptr[a], model.hidden_indptr[a + 1]):
         y = work.mass[model.hidden[i]]
         for j in range(k):
-            others[j] -= y[j]
+            loss[j] -= y[j]
+    everything = 0.0
     for j in range(k):
-        others[j] = max(others[j], 0.0)
-        everything += others[j]
-    c += background * everything
-    total, log_sum = 0.0, 0.0
+        loss[j] = max(loss[j], 0.0)
+        everything += loss[j]
     for j in range(k):
-        rate = c + (work.loss[j] - background) * others[j]
-        if model.learns_alpha:
-            if shape[j] < 0.5:
-                log_value = draw_log_small_gamma(shape[j], rng) - math.log(rate)
-            else:
-                log_value = draw_log_gamma(shape[j], rng) - math.log(rate)
-            log_sum += log_value
-            value = math.exp(log_value)
-        elif shape[j] < 0.5:  # no events, so that the shape is that of the prior
-            value = draw_small_gamma(shape[j], work.negligible[j], rng) / rate
-        else:
-            value = rng.standard_gamma(shape[j]) / rate
-        work.total[j] -= x[j]
-        x[j] = max(value, TINY)
-        work.total[j] += x[j]
-        total += x[j]
-    work.activity[a], work.log_sum[a] = total, log_sum
+        loss[j] = background * everything + (work.loss[j] - background) * loss[j]
+    return n_events
 
 
 @helper
 def _count_events(work, base, slope, a, b, shape, rng):
-    """Draw the communities of the events of a link, and count them."""
+    """Draw the communities of the events of a link, and count them; return how many."""
     k, y, r = work.alpha.size, work.mass[b], work.activity[b]
     same = slope[0] * y[0]  # in single precision
     for j in range(1, k):
         same += slope[j] * y[j]
     rate = max(float(same) + work.loss[k] * work.activity[a] * r, TINY)
-    for _ in range(int(draw_positive_poisson(rate, rng))):
+    n_events = draw_positive_poisson(rate, rng)
+    for _ in range(int(n_events)):
         u, j = rng.random() * rate - (base[0] * r + slope[0] * y[0]), 0
         while u >= 0.0 and j < k - 1:
             j += 1
             u -= base[j] * r + slope[j] * y[j]
         shape[j] += 1.0
+    return n_events

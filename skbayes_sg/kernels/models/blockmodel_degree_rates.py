@@ -1,4 +1,4 @@
-"""Rates of links and the scale of alpha, given the masses of all nodes.
+"""Rates of links, the scale of alpha and the shape s, given the masses of all nodes.
 
 With s_k events of two ends in community k, and W_k the sum of theta_ak theta_bk over
 all pairs,
@@ -7,12 +7,12 @@ all pairs,
 
 and the same of L_0 with s_0 and W_0, the events and sums of different communities.
 Masses and rates move slowly if only given one another, because events in community k do
-not change with theta_ak -> s theta_ak for all a and L_k -> L_k / s^2. So log s is drawn
+not change with theta_ak -> e^x theta_ak for all a and L_k -> L_k / e^2x. So x is drawn
 too, given events: C_k of different communities have an end in k, and X_k is the sum of
 theta_ak (rho_b - theta_bk) + theta_bk (rho_a - theta_ak) over pairs.
 
-    log p(log s) = (sum_a alpha + C_k - 2 prior) log s - s (K alpha sum_a theta_ak
-                   + L_0 X_k) - prior L_k / s^2
+    log p(x) = (sum_a alpha + C_k - 2 prior) x - L_0 X_k e^x - prior L_k / e^2x
+               + sum_a (s - sum alpha) log rho_a(x) - s rho_a(x)
 """
 
 import math
@@ -23,31 +23,45 @@ from skbayes_sg.kernels.models.blockmodel_degrees import (
     AHEAD,
     RUNNING,
     STARTED,
-    TINY,
     DegreeBlockmodel,
+    DegreeWork,
     prefetch_node,
     set_losses,
 )
-from skbayes_sg.kernels.models.blockmodel_prior import MassScale, drawn_scale
+from skbayes_sg.kernels.models.blockmodel_prior import (
+    ActivityShape,
+    MembershipScale,
+    drawn_scale,
+)
+from skbayes_sg.kernels.models.blockmodel_proposals import TINY
 from skbayes_sg.kernels.numerics.positive import draw_gamma, draw_positive_poisson
 from skbayes_sg.kernels.numerics.slices import draw_by_slices, log_density
 from skbayes_sg.kernels.protocol.model import needs_refresh, refresh
 
 SCALED = 2_000_000  # masses whose scale is drawn after a sweep
+NEGLIGIBLE = 1e-6  # share, whose square does not matter
+ALMOST_ONE = 1.0 - 1e-15
 ATTEMPTS = 1000  # to draw two different communities, which rounding may not have
 
 
 class GroupScale(NamedTuple):
-    """The law of log s, the scale of all masses of a community."""
+    """The law of x, where all masses of a community are multiplied by e^x."""
 
-    power: float  # of s
-    up: float  # coefficient of -s
-    down: float  # coefficient of -1 / s^2
+    work: DegreeWork  # with shares of the community in activities
+    n_shares: int  # that are not negligible
+    surplus: float  # s - sum alpha
+    power: float  # coefficient of x
+    up: float  # of -e^x
+    down: float  # of -e^-2x
 
 
 @log_density.register(GroupScale)
 def _(law, x):
-    return law.power * x - law.up * math.exp(x) - law.down * math.exp(-2.0 * x)
+    growth, logs = math.expm1(x), 0.0
+    for i in range(law.n_shares):
+        logs += math.log1p(max(law.work.share[i] * growth, -ALMOST_ONE))
+    value = law.power * x + law.surplus * logs
+    return value - law.up * math.exp(x) - law.down * math.exp(-2.0 * x)
 
 
 @needs_refresh.register(DegreeBlockmodel)
@@ -67,8 +81,7 @@ def _(model, target, position, rng):
     for j in range(work.loss.size):
         if j < work.alpha.size or model.learns_background:
             position[j] = math.log(work.loss[j])
-    if model.learns_alpha:
-        position[-1] = _drawn_alpha(model, work, float(position[-1]), rng)
+    _draw_priors(model, work, position, rng)
 
 
 @helper
@@ -175,27 +188,37 @@ def _scale_groups(model, work, rng):
     of masses is a slow walk through memory.
     """
     n, k = work.mass.shape
-    c, everything, crossed = 0.0, 0.0, work.rows[3]
+    everything, crossed, surplus = 0.0, work.rows[3], work.shape[0]
     for j in range(k):
-        c += work.alpha[j]
+        surplus -= work.alpha[j]
         everything += work.total[j]
     first, n_scaled = int(rng.random() * k), min(k, max(1, SCALED // n))
     for i in range(n_scaled):
         j = (first + i) % k
-        between = work.total[j] * (everything - work.total[j])
+        between, n_shares, negligible = work.total[j], 0, 0.0
+        between *= everything - work.total[j]
         for a in range(n):
             x = float(work.mass[a, j])
+            share = x / work.activity[a]
+            if share > NEGLIGIBLE:
+                work.share[n_shares] = share
+                n_shares += 1
+            else:
+                negligible += share
             between -= x * (work.activity[a] - x)
             for h in range(model.hidden_indptr[a], model.hidden_indptr[a + 1]):
                 b = model.hidden[h]
                 between -= x * (work.activity[b] - work.mass[b, j])
-        mass = n * work.alpha[j]
+        up = work.shape[0] * work.total[j] + work.loss[k] * max(between, 0.0)
         law = GroupScale(
-            mass + crossed[j] - 2.0 * model.link_prior[0],
-            c * work.total[j] + work.loss[k] * max(between, 0.0),
+            work,
+            n_shares,
+            surplus,
+            n * work.alpha[j] + crossed[j] - 2.0 * model.link_prior[0],
+            up - surplus * negligible,
             model.link_prior[1] * work.loss[j],
         )
-        x = draw_by_slices(law, 0.0, 1.0 / math.sqrt(1.0 + mass + crossed[j]), rng)
+        x = draw_by_slices(law, 0.0, 1.0 / math.sqrt(1.0 + up), rng)
         _scale(work, j, x)
         everything += work.total[j] * (1.0 - math.exp(-x))
 
@@ -215,11 +238,17 @@ def _scale(work, j, x):
 
 
 @helper
-def _drawn_alpha(model, work, old, rng):
-    """Return a draw of the log scale of alpha."""
+def _draw_priors(model, work, theta, rng):
+    """Draw the log scale of alpha, if learned, and log s."""
     n, k = work.mass.shape
-    logs, mass = 0.0, 0.0
+    logs, sums, total = 0.0, 0.0, 0.0
     for a in range(n):
-        logs += work.log_sum[a]
-        mass += work.activity[a]
-    return drawn_scale(MassScale(model.alpha[0], n, k, logs, mass), old, rng)
+        log_activity = math.log(work.activity[a])
+        logs += work.log_sum[a] - k * log_activity
+        sums += log_activity
+        total += work.activity[a]
+    if model.learns_alpha:
+        law = MembershipScale(model.alpha[0], n, k, logs)
+        theta[k + 1] = drawn_scale(law, float(theta[k + 1]), rng)
+    law_of_shape = ActivityShape(n, sums - total)
+    theta[k + 2] = drawn_scale(law_of_shape, float(theta[k + 2]), rng)

@@ -1,18 +1,18 @@
 """Blockmodel whose nodes have activities: links by degree and by community.
 
-    theta_ak = rho_a pi_ak ~ Gamma(alpha, rate K alpha),    L_k ~ Gamma,    L_0 ~ Gamma,
-    P(a and b are not linked) = exp(-lambda_ab),
+    pi_a ~ Dirichlet(alpha),    rho_a ~ Gamma(s, rate s),    theta_ak = rho_a pi_ak,
+    L_k ~ Gamma,    L_0 ~ Gamma,    P(a and b are not linked) = exp(-lambda_ab),
     lambda_ab = L_0 rho_a rho_b + sum_k theta_ak theta_bk (L_k - L_0)
 
-so that memberships pi_a are Dirichlet(alpha), and activities rho_a have mean one. Links
-are those pairs with a positive Poisson(lambda_ab) number of events (Zhou, 2015), which
-belong to pairs of communities. Given events all conditional laws are Gamma laws, the
-stationary laws of exact CIR transitions, and no pass over pairs without a link is
-needed. Two nodes of mean activity in community k are linked with probability beta_k =
-1 - exp(-L_k); delta = 1 - exp(-L_0). A row is a node, whose masses are kept.
+Activities have mean one, and their shape s, which is drawn, says how alike they are.
+Links are those pairs with a positive Poisson(lambda_ab) number of events (Zhou, 2015),
+which belong to pairs of communities. Given events all conditional laws are Gamma laws,
+the stationary laws of exact CIR transitions, or almost, and no pass over pairs without
+a link is needed. Two nodes of mean activity in community k are linked with probability
+beta_k = 1 - exp(-L_k); delta = 1 - exp(-L_0). A row is a node, whose masses are kept.
 
-    theta = log L_1, ..., log L_K, log L_0, log scale of alpha
-    recorded = pi, (n, K);  beta, (K,);  delta;  alpha, (K,);  rho, (n,)
+    theta = log L_1, ..., log L_K, log L_0, log scale of alpha, log s
+    recorded = pi, (n, K);  beta, (K,);  delta;  alpha, (K,);  rho, (n,);  s
 """
 
 import math
@@ -23,6 +23,8 @@ import numpy as np
 from skbayes_sg.kernels.data.prefetch import prefetch
 from skbayes_sg.kernels.data.rows import prefetch_row
 from skbayes_sg.kernels.generic import helper
+from skbayes_sg.kernels.models.blockmodel_prior import SHAPE_PRIOR
+from skbayes_sg.kernels.models.blockmodel_proposals import TINY
 from skbayes_sg.kernels.protocol.model import (
     init_work,
     log_likelihood,
@@ -57,10 +59,12 @@ class DegreeWork(NamedTuple):
     mass: np.ndarray  # (n, K) float32: theta_ak
     activity: np.ndarray  # (n,) their sums
     log_sum: np.ndarray  # (n,) sum_k log theta_ak, of values before they are rounded
+    share: np.ndarray  # (n,) buffer
     total: np.ndarray  # (K,) sum_a theta_ak
     loss: np.ndarray  # (K + 1,) L_k and L_0
     alpha: np.ndarray  # (K,)
     negligible: np.ndarray  # (K,) TINY^alpha, as small Gamma draws need it
+    shape: np.ndarray  # (1,) s
     stage: np.ndarray  # (1,) NEW, STARTED or RUNNING
     taken: np.ndarray  # (n,) int32 buffer
     narrow: np.ndarray  # (2, K + 1) float32 buffers
@@ -68,13 +72,12 @@ class DegreeWork(NamedTuple):
 
 
 NEW, STARTED, RUNNING = 0, 1, 2
-TINY = 1e-25  # the least mass that is kept, in float32
 AHEAD = 2  # links between a prefetch of a node's masses and their use
 
 
 @n_parameters.register(DegreeBlockmodel)
 def _(model):
-    return model.alpha.size + 2
+    return model.alpha.size + 3
 
 
 @n_rows.register(DegreeBlockmodel)
@@ -85,7 +88,7 @@ def _(model):
 @n_recorded.register(DegreeBlockmodel)
 def _(model):
     n = model.indptr.size - 1
-    return (n + 2) * model.alpha.size + 1 + n
+    return (n + 2) * model.alpha.size + 2 + n
 
 
 @init_work.register(DegreeBlockmodel)
@@ -95,10 +98,12 @@ def _(model):
         mass=np.full((n, k), 1.0 / k, np.float32),
         activity=np.ones(n),
         log_sum=np.zeros(n),
+        share=np.zeros(n),
         total=np.full(k, n / k),
         loss=np.zeros(k + 1),
         alpha=np.zeros(k),
         negligible=np.zeros(k),
+        shape=np.ones(1),
         stage=np.zeros(1, np.int64),
         taken=np.full(n, -1, np.int32),
         narrow=np.zeros((2, k + 1), np.float32),
@@ -108,18 +113,14 @@ def _(model):
 
 @helper
 def set_losses(model, work, theta):
-    """Write the losses and alpha of theta to `work`."""
+    """Write the losses, alpha and s of theta to `work`."""
     k = model.alpha.size
     for j in range(k + 1):
         work.loss[j] = math.exp(theta[j])
-    total = 0.0
     for j in range(k):
         work.alpha[j] = math.exp(theta[k + 1]) * model.alpha[j]
-        total += work.alpha[j]
-    # A mass is a draw of rate one, divided by a rate of at least the sum of alpha.
-    least = min(math.log(TINY * total), -40.0)
-    for j in range(k):
-        work.negligible[j] = math.exp(work.alpha[j] * least)
+        work.negligible[j] = TINY ** work.alpha[j]
+    work.shape[0] = math.exp(theta[k + 2])
 
 
 @helper
@@ -164,7 +165,9 @@ def _(model, work, theta, idx):
 @log_prior.register(DegreeBlockmodel)
 def _(model, work, theta):
     # Gamma laws on the log scale; a Gamma(1, 1) law of the mean of alpha, if learned.
+    # Of s, a Gamma law too.
     value, k = 0.0, model.alpha.size
+    value += SHAPE_PRIOR[0] * theta[k + 2] - SHAPE_PRIOR[1] * math.exp(theta[k + 2])
     for j in range(k + 1):
         prior = model.link_prior if j < k else model.background_prior
         if j < k or model.learns_background:
@@ -187,6 +190,7 @@ def _(model, work, theta, out):
         out[size + j] = -math.expm1(-work.loss[j])
     for j in range(k):
         out[size + k + 1 + j] = work.alpha[j]
+    out[size + 2 * k + 1 + n] = work.shape[0]
 
 
 @theta_of.register(DegreeBlockmodel)
@@ -196,7 +200,8 @@ def _(model, draw):
     rates = np.clip(rates, 1e-30, 1.0 - 1e-7)  # as far as single precision tells
     scale = np.mean(draw[n * k + k + 1 : n * k + 2 * k + 1], dtype=np.float64)
     losses = np.log(-np.log1p(-rates))
-    return np.append(losses, math.log(scale / model.alpha.mean())).astype(np.float32)
+    others = np.log([scale / model.alpha.mean(), draw[-1]])
+    return np.append(losses, others).astype(np.float32)
 
 
 @parameter_dtype.register(DegreeBlockmodel)

@@ -22,20 +22,13 @@ from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.models.blockmodel import (
     NEW,
     STARTED,
-    TINY,
     Blockmodel,
     set_rates,
 )
 from skbayes_sg.kernels.models.blockmodel_chances import link_probability, mean_ratio
 from skbayes_sg.kernels.models.blockmodel_counts import count_node, set_start_rates
+from skbayes_sg.kernels.models.blockmodel_proposals import balanced, propose
 from skbayes_sg.kernels.models.blockmodel_start import start_memberships
-from skbayes_sg.kernels.numerics.positive import (
-    draw_log_gamma,
-    draw_log_small_gamma,
-    draw_small_gamma,
-)
-
-ITERATIONS = 6  # of Newton's method, which need not converge
 
 
 @draw_local.register(Blockmodel)
@@ -72,11 +65,9 @@ def draw_node(model, work, a, rng):
         loss[j] *= work.loss[j] - work.loss[k]
         mass += shape[j]
         c = max(c, shape[j] - loss[j])
-    c = _newton(shape, loss, c)
-    if model.learns_alpha or mass < 0.5:
-        log_sum = _propose_by_logs(new, shape, loss, c, rng)
-    else:
-        log_sum = _propose(work, new, shape, loss, c, rng)
+    c = balanced(shape, loss, c)
+    by_logs = model.learns_alpha or mass < 0.5
+    log_sum = propose(new, shape, loss, c, work.negligible, by_logs, rng)
     ratio = _log_weight(work, a, new, loss, c, mass)
     ratio -= _log_weight(work, a, x, loss, c, mass)
     if math.log(1.0 - rng.random()) < ratio:
@@ -85,64 +76,6 @@ def draw_node(model, work, a, rng):
             work.total[j] -= x[j]
             x[j] = new[j]
             work.total[j] += x[j]
-
-
-@helper
-def _propose(work, new, shape, loss, c, rng):
-    """Write memberships to `new`: normalized Gamma draws.
-
-    At least one of them is not negligible where shapes add up to 0.5.
-    """
-    total = 0.0
-    for j in range(new.size):
-        if shape[j] < 0.5:  # no links and no events: the shape of the prior
-            value = draw_small_gamma(shape[j], work.negligible[j], rng)
-        else:
-            value = rng.standard_gamma(shape[j])
-        new[j] = value / (c + loss[j])
-        total += new[j]
-    for j in range(new.size):
-        new[j] = max(new[j] / total, TINY)
-    return 0.0
-
-
-@helper
-def _propose_by_logs(new, shape, loss, c, rng):
-    """Write the same to `new`, also of tiny shapes; return the sum of all logs."""
-    k, largest, log_sum = new.size, -math.inf, 0.0
-    for j in range(k):
-        if shape[j] < 0.5:
-            new[j] = draw_log_small_gamma(shape[j], rng)
-        else:
-            new[j] = draw_log_gamma(shape[j], rng)
-        new[j] -= math.log(c + loss[j])
-        largest = max(largest, new[j])
-        log_sum += new[j]
-    total = 0.0
-    for j in range(k):
-        new[j] = math.exp(new[j] - largest)
-        total += new[j]
-    for j in range(k):
-        new[j] = max(new[j] / total, TINY)
-    return log_sum - k * (largest + math.log(total))
-
-
-@helper
-def _newton(shape, loss, c):
-    """Return c with sum_k shape_k / (c + loss_k) = 1, from a c with a larger sum.
-
-    The sum is convex and falls, so that steps never pass the root.
-    """
-    for _ in range(ITERATIONS):
-        value, slope = -1.0, 0.0
-        for j in range(shape.size):
-            inverse = 1.0 / (c + loss[j])
-            value += shape[j] * inverse
-            slope += shape[j] * inverse * inverse
-        c += value / slope
-        if value < 1e-3:
-            break
-    return c
 
 
 @helper

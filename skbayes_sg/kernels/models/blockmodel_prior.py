@@ -1,11 +1,12 @@
-"""The scale of a symmetric membership prior, drawn given the memberships.
+"""The scale of a symmetric membership prior, and the shape of activities.
 
     log p(alpha | pi) = n (log Gamma(K alpha) - K log Gamma(alpha)) + alpha T - alpha
 
 with T the sum of log pi_ak over all nodes and communities and a Gamma(1, 1) prior of
-alpha. Where nodes have activities, log theta_ak take the place of log pi_ak:
+alpha. Activities are Gamma(s, rate s), with a Gamma(2, 1/5) prior of s, whose mean is
+ten:
 
-    n K (alpha log(K alpha) - log Gamma(alpha)) + alpha (T - K sum theta) - alpha
+    log p(s | rho) = n (s log s - log Gamma(s)) + s sum (log rho - rho) + log s - s / 5
 """
 
 import math
@@ -15,6 +16,7 @@ from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.numerics.slices import draw_by_slices, log_density
 
 WIDTH = 0.1  # of slices, at first
+SHAPE_PRIOR = 2.0, 0.2  # shape and rate of the Gamma law of s
 
 
 class MembershipScale(NamedTuple):
@@ -26,14 +28,11 @@ class MembershipScale(NamedTuple):
     total: float  # T
 
 
-class MassScale(NamedTuple):
-    """The law of log alpha / base, given masses theta."""
+class ActivityShape(NamedTuple):
+    """The law of log s, given activities."""
 
-    base: float
     n: int
-    k: int
-    total: float  # T
-    mass: float  # sum of theta
+    total: float  # sum of log rho - rho
 
 
 @log_density.register(MembershipScale)
@@ -43,12 +42,11 @@ def _(law, x):
     return law.n * norm + alpha * (law.total - 1.0) + x
 
 
-@log_density.register(MassScale)
+@log_density.register(ActivityShape)
 def _(law, x):
-    alpha = law.base * math.exp(x)
-    norm = alpha * math.log(law.k * alpha) - math.lgamma(alpha)
-    total = law.total - law.k * law.mass
-    return law.n * law.k * norm + alpha * (total - 1.0) + x
+    shape = math.exp(x)
+    norm = law.n * (shape * x - math.lgamma(shape))
+    return norm + shape * (law.total - SHAPE_PRIOR[1]) + SHAPE_PRIOR[0] * x
 
 
 @helper
