@@ -3,8 +3,8 @@
 The buffer length B is the smallest power of two whose bias is below `TOLERANCE`. The
 bias is that of the gradient in posterior standard deviations, which moves a draw as
 much: at typical draws around the anchor the gradients of some blocks are computed with
-buffers of B and of 2 B points, their difference is whitened by the curvature and scaled
-up to all blocks.
+buffers of B points and exactly, their difference is whitened by the curvature and
+scaled up to all blocks.
 """
 
 from typing import NamedTuple

@@ -125,7 +125,7 @@ class BaseSequences(BaseSGMCMC):
         Points per block, and on both sides of it.
     buffer_bias_ : float
         The bias that windows of this length cause, in posterior standard deviations,
-        estimated from the change when the buffers are twice as long.
+        measured against exact gradients at draws around the mode.
     """
 
     temperature = 1.0

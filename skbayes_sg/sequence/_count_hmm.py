@@ -7,6 +7,8 @@ from skbayes_sg.sequence._base import check_observations
 from skbayes_sg.sequence._hmm import BaseHMM, check_dirichlet
 from skbayes_sg.utils._validation import check_integer, check_number
 
+MAX_SYMBOLS = 10_000  # of an automatic number
+
 
 def check_whole(X, what):
     """Raise a ValueError unless the numbers in X are 0, 1, 2, ... or missing."""
@@ -123,7 +125,7 @@ class SGMCMCCategoricalHMM(BaseHMM):
 default=1.0
         Parameters of the Dirichlet priors of the rows of `emissionprob_`.
     n_symbols : int or None, default=None
-        Number of symbols; None is the largest in X plus one.
+        Number of symbols; None is the largest in X plus one, up to 10,000.
 
     Attributes
     ----------
@@ -187,6 +189,12 @@ default=1.0
             )
         largest = int(np.nanmax(X)) if not np.isnan(X).all() else 0
         if reset:
+            if self.n_symbols is None and largest >= MAX_SYMBOLS:
+                raise ValueError(
+                    f"X holds the symbol {largest}, and a state would have a "
+                    "probability for each symbol from 0 on; number the symbols that "
+                    "occur by np.unique(X, return_inverse=True), or set n_symbols"
+                )
             self._n_symbols = self.n_symbols or max(2, largest + 1)
         if largest >= self._n_symbols:
             raise ValueError(

@@ -247,3 +247,5 @@ def test_bad_counts_and_symbols():
         SGMCMCCategoricalHMM(2).fit([[1, 1], [2, 0], [3, 0]])
     with pytest.raises(ValueError, match="the symbol 3, but there are 3"):
         SGMCMCCategoricalHMM(2, n_symbols=3).fit([[1], [2], [3]])
+    with pytest.raises(ValueError, match="number the symbols that occur"):
+        SGMCMCCategoricalHMM(2).fit([[1], [2], [10**15]])
