@@ -6,7 +6,7 @@ import pytest
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.gradients import Full
-from skbayes_sg.kernels.models.matrix_factorization import apply_curvature
+from skbayes_sg.kernels.models.matrix_factorization_curvature import apply_curvature
 from skbayes_sg.kernels.protocol.model import log_likelihood, log_prior, refresh
 from tests.kernels.test_matrix_factorization import (
     KINDS,

@@ -25,13 +25,12 @@ from skbayes_sg.kernels.models import (
     RatingNoise,
     RowPrior,
 )
-from skbayes_sg.kernels.models.matrix_factorization import (
+from skbayes_sg.kernels.models.matrix_factorization_curvature import (
     apply_curvature,
-    as_matrix,
     largest_curvature,
-    residuals,
-    width,
 )
+from skbayes_sg.kernels.models.matrix_factorization_ratings import residuals
+from skbayes_sg.kernels.models.matrix_factorization_rows import as_matrix, width
 from skbayes_sg.kernels.protocol.gradient import prepare
 from skbayes_sg.kernels.protocol.model import (
     add_gradient,
@@ -286,14 +285,14 @@ def test_conditionals_leave_the_joint_law_invariant():
         refresh(model, target, x.ravel(), rng)
         (m, _), (inverse, _) = work.hyper[0]
         link = work.links[2, 1] * np.sqrt(work.kappa[1] * work.hyper[1, 1, 1])
-        log_kappa, (alpha, s, *_) = np.log(work.kappa[1]), work.noise
+        below, (alpha, s, *_) = np.exp(-work.kappa[1]), work.noise
         t = work.noise[1 + N_USERS]
-        draws.append([inverse, m * np.sqrt(inverse), log_kappa, link, alpha, s, t])
+        draws.append([inverse, m * np.sqrt(inverse), below, link, alpha, s, t])
     rate = model.prior.rate[0]
     moments = {  # mean and variance of each prior
         "lambda ~ Gamma(3, rate)": (3.0 / rate, 3.0 / rate**2),
         "m sqrt(lambda) ~ N(0, 1)": (0.0, 1.0),
-        "log kappa, kappa ~ Gamma(1, 1)": (-np.euler_gamma, np.pi**2 / 6),
+        "exp(-kappa) ~ U(0, 1), kappa ~ Gamma(1, 1)": (0.5, 1.0 / 12.0),
         "B sqrt(kappa lambda) ~ N(0, 1)": (0.0, 1.0),
         "alpha ~ Gamma(1, 2)": (0.5, 0.25),
         "s ~ Gamma(5/2, 5/2)": (1.0, 0.4),

@@ -13,6 +13,7 @@ import numpy as np
 from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.divergence import DivergenceError
 from skbayes_sg.inference.exploration.one_mode import explore
+from skbayes_sg.inference.exploration.rating_axes import with_principal_axes
 from skbayes_sg.inference.exploration.request import (
     Exploration,
     check_batch_size,
@@ -24,16 +25,16 @@ from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.kernels.coordinates import Diagonal, Identity
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import GRADIENTS, Full
-from skbayes_sg.kernels.models.matrix_factorization import (
-    MatrixFactorization,
-    has_rows_alone,
-    largest_curvature,
-    n_theta_rows,
-    width,
-)
+from skbayes_sg.kernels.models.matrix_factorization import MatrixFactorization
+from skbayes_sg.kernels.models.matrix_factorization_curvature import largest_curvature
 from skbayes_sg.kernels.models.matrix_factorization_draws import (
     rating_means,
     unpack_of,
+)
+from skbayes_sg.kernels.models.matrix_factorization_rows import (
+    has_rows_alone,
+    n_theta_rows,
+    width,
 )
 from skbayes_sg.kernels.passes import hessian_diagonal
 from skbayes_sg.kernels.protocol.gradient import (
@@ -70,7 +71,8 @@ MARGIN = 6.0  # sds of the log of the largest curvature, over draws, that steps 
 MAX_FIT = 10.0  # times the largest rating, centered, that no draw may exceed
 MIN_BURN_IN, MAX_BURN_IN = 50, 5000
 MIN_THIN, MAX_THIN = 5, 200
-LINKED_BURN_IN = 250  # with features, whose weights follow the rows only slowly
+SETTLING = 250  # iterations in which weights of features and precisions of factors,
+SETTLED = 200_000  # which follow the rows slowly, settle; and up to so many ratings
 
 
 @explore.register(MatrixFactorization)
@@ -95,7 +97,8 @@ def _(model, request):
     h = request.share * automatic_row_step(model, sampler, gradient, region)
     h = chosen(settings.step_size, h)
     burn_in, thin = automatic_row_lengths(sampler, h)
-    burn_in = max(burn_in, LINKED_BURN_IN if model.features.indptr.size > 1 else 0)
+    if model.features.indptr.size > 1 or FEW < n_rows(model) <= SETTLED:
+        burn_in = max(burn_in, SETTLING)
     start = np.stack([theta_of(model, draw) for draw in draws])
     return Exploration(
         model=model,
@@ -290,8 +293,8 @@ def _warmed_up(model, draws, rounds, request, name):
             **{**options, "checkpoint": None},  # as quick to repeat as to resume
         )
         check_draws(model, moved, h)
+        draws = with_principal_axes(model, moved[:, -1])
         region = row_geometry(model, moved.reshape(-1, moved.shape[-1]), region)
-        draws = moved[:, -1]
     return draws, region
 
 

@@ -10,7 +10,7 @@ from skbayes_sg.inference.exploration.request import check_fit, longer_thin
 from skbayes_sg.inference.mixing import MIN_DRAWS, effective_sample_size
 from skbayes_sg.inference.monitoring import monitored
 from skbayes_sg.kernels.models import MatrixFactorization
-from skbayes_sg.kernels.models.matrix_factorization import width
+from skbayes_sg.kernels.models.matrix_factorization_rows import width
 from skbayes_sg.kernels.protocol.model import n_rows
 
 ENOUGH = 0.25  # of the draws of all chains are effective, or

@@ -16,6 +16,7 @@ import skbayes_sg.kernels.models.lda_hyperparameters  # noqa: F401  of LDA
 import skbayes_sg.kernels.models.lda_topics  # noqa: F401  registers operations of LDA
 import skbayes_sg.kernels.models.linear_gaussian_ssm_messages  # noqa: F401
 import skbayes_sg.kernels.models.matrix_factorization_conditionals  # noqa: F401
+import skbayes_sg.kernels.models.matrix_factorization_curvature  # noqa: F401
 import skbayes_sg.kernels.models.matrix_factorization_draws  # noqa: F401
 import skbayes_sg.kernels.models.transformed_metrics  # noqa: F401  of Transformed
 from skbayes_sg.kernels.models.blockmodel import Blockmodel

@@ -9,11 +9,11 @@ where rating k has the row (W_c, e_c) of column c, and z_kc is 1 if the column h
 labels, or else the number in it. Everything else is as in `matrix_factorization`.
 """
 
-from skbayes_sg.kernels.models.matrix_factorization import (
-    MatrixFactorization,
+from skbayes_sg.kernels.models.matrix_factorization import MatrixFactorization
+from skbayes_sg.kernels.models.matrix_factorization_curvature import add_squared_slope
+from skbayes_sg.kernels.models.matrix_factorization_ratings import (
     add_further_means,
     add_further_slopes,
-    add_squared_slope,
     subtract_further_means,
 )
 

@@ -24,23 +24,25 @@ from skbayes_sg.kernels.capabilities.curvature import (
 )
 from skbayes_sg.kernels.data.minibatch import fill_rows
 from skbayes_sg.kernels.generic import helper
-from skbayes_sg.kernels.models.matrix_factorization import (
-    CHUNK,
-    MatrixFactorization,
-    add_row_prior_gradient,
-    add_row_prior_hessian,
-    add_slopes,
-    apply_curvature,
-    as_matrix,
-    mean_changes,
-    residuals,
-    row_log_prior,
-    scores,
-    width,
-)
+from skbayes_sg.kernels.models.matrix_factorization import MatrixFactorization
 from skbayes_sg.kernels.models.matrix_factorization_conditionals import (
     draw_links,
     draw_row_priors,
+)
+from skbayes_sg.kernels.models.matrix_factorization_curvature import apply_curvature
+from skbayes_sg.kernels.models.matrix_factorization_ratings import (
+    CHUNK,
+    add_slopes,
+    mean_changes,
+    residuals,
+    scores,
+)
+from skbayes_sg.kernels.models.matrix_factorization_rows import (
+    add_row_prior_gradient,
+    add_row_prior_hessian,
+    as_matrix,
+    row_log_prior,
+    width,
 )
 from skbayes_sg.kernels.protocol.model import (
     add_prior_gradient,
@@ -64,7 +66,7 @@ class ImplicitWork(NamedTuple):
     links: np.ndarray
     kappa: np.ndarray
     noise: np.ndarray
-    count: np.ndarray
+    squares: np.ndarray
     residual: np.ndarray
     alpha: np.ndarray
     block: np.ndarray
@@ -180,7 +182,6 @@ def _(model, work, theta, direction, out):
 @refresh.register(ImplicitFactorization)
 def _(model, target, position, rng):
     work, beta = target.work, target.inverse_temperature
-    work.count[0] += 1
     x = as_matrix(locate(target, position), width(model))
     draw_row_priors(model, work, x, beta, rng)
     draw_links(model, work, x, beta, rng)

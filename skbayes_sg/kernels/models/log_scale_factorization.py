@@ -20,20 +20,19 @@ from skbayes_sg.kernels.capabilities.maps import (
 )
 from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.maps import Exp
-from skbayes_sg.kernels.models.matrix_factorization import (
-    MatrixFactorization,
+from skbayes_sg.kernels.models.matrix_factorization import MatrixFactorization
+from skbayes_sg.kernels.models.matrix_factorization_conditionals import (
+    draw_links_and_noise,
+)
+from skbayes_sg.kernels.models.matrix_factorization_draws import record_all, unpack_of
+from skbayes_sg.kernels.models.matrix_factorization_rows import (
     add_row_prior_gradient,
     add_row_prior_hessian,
     as_matrix,
-    record_all,
     row_log_prior,
     side_moments,
     width,
 )
-from skbayes_sg.kernels.models.matrix_factorization_conditionals import (
-    draw_links_and_noise,
-)
-from skbayes_sg.kernels.models.matrix_factorization_draws import unpack_of
 from skbayes_sg.kernels.protocol.model import (
     add_prior_gradient,
     log_prior,
@@ -106,7 +105,6 @@ def _(model, work, theta, out):
 
 @refresh.register(LogScaleFactorization)
 def _(model, target, position, rng):
-    target.work.count[0] += 1
     x = as_matrix(locate(target, position), width(model))
     read_hyper(model, target.work, x)
     draw_links_and_noise(model, target.work, x, target.inverse_temperature, rng)

@@ -15,21 +15,21 @@ import math
 
 from skbayes_sg.kernels.data.minibatch import fill_rows
 from skbayes_sg.kernels.generic import helper
-from skbayes_sg.kernels.models.matrix_factorization import (
-    CHUNK,
-    MatrixFactorization,
+from skbayes_sg.kernels.models.matrix_factorization import MatrixFactorization
+from skbayes_sg.kernels.models.matrix_factorization_ratings import CHUNK, residuals
+from skbayes_sg.kernels.models.matrix_factorization_rows import (
     as_matrix,
-    residuals,
     side_moments,
     width,
 )
 from skbayes_sg.kernels.protocol.model import refresh
 from skbayes_sg.kernels.protocol.target import locate
 
+NOISE_SWEEPS = 2  # of alpha, s and t, which are cheap beside the residuals
+
 
 @refresh.register(MatrixFactorization)
 def _(model, target, position, rng):
-    target.work.count[0] += 1
     x = as_matrix(locate(target, position), width(model))
     draw_row_priors(model, target.work, x, target.inverse_temperature, rng)
     draw_links_and_noise(model, target.work, x, target.inverse_temperature, rng)
@@ -125,36 +125,57 @@ def draw_links(model, work, x, beta, rng):
 
 @helper
 def _draw_noise(model, work, x, beta, rng):
-    """Draw the precisions of users and of items in turn, and alpha each time."""
-    side, pairs, weights = work.count[0] % 2, model.pairs, model.weights
-    first_row = 0 if side == 0 else model.n_users
-    n = model.n_users if side == 0 else model.n_items
-    own = work.noise[1 + first_row : 1 + first_row + n]
-    squares, counts = work.sums[0, :n], work.sums[1, :n]
-    squares[:] = 0.0
-    counts[:] = 0.0
-    for first in range(0, model.y.size, CHUNK):
-        block = fill_rows(work.block, first, model.y.size)
-        residual, alpha = residuals(model, work, x, block)
+    """Draw s of the users and t of the items in turn, and alpha after each.
+
+    All of them depend on the rows only through the squares of the residuals.
+    """
+    _square_residuals(model, work, x)
+    for _ in range(NOISE_SWEEPS if model.noise.dof > 0.0 else 1):
+        for side in range(2 if model.noise.dof > 0.0 else 1):
+            _draw_side(model, work, side, beta, rng)
+
+
+@helper
+def _square_residuals(model, work, x):
+    """Write the weighted squares of all residuals to the work."""
+    squares, weights = work.squares, model.weights
+    for first in range(0, squares.size, CHUNK):
+        block = fill_rows(work.block, first, squares.size)
+        residual = residuals(model, work, x, block)[0]
         for b in range(block.size):
-            w = weights[block[b]] if weights.size else 1.0
-            i = pairs[block[b], side] - first_row
-            squares[i] += w * alpha[b] * residual[b] * residual[b]
-            counts[i] += w
+            square = residual[b] * residual[b]
+            if weights.size:
+                square *= weights[first + b]
+            squares[first + b] = square
+
+
+@helper
+def _draw_side(model, work, side, beta, rng):
+    """Draw the precisions of users or of items, then alpha."""
+    pairs, weights, noise = model.pairs, model.weights, work.noise
+    first = 0 if side == 0 else model.n_users
+    n = model.n_users if side == 0 else model.n_items
+    own, all_own = noise[1 + first : 1 + first + n], noise[1:]
+    sums, counts = work.sums[0, :n], work.sums[1, :n]
+    sums[:] = 0.0
+    counts[:] = 0.0
+    for k in range(pairs.shape[0]):
+        i = pairs[k, side] - first
+        sums[i] += all_own[pairs[k, 1 - side]] * work.squares[k]
+        counts[i] += weights[k] if weights.size else 1.0
     total, count, half = 0.0, 0.0, 0.5 * model.noise.dof
     for i in range(n):
-        squares[i] /= own[i]
         if half > 0.0:
             shape = 1.0 + beta * (half - 1.0 + 0.5 * counts[i])
-            rate = beta * (half + 0.5 * squares[i])
+            rate = beta * (half + 0.5 * noise[0] * sums[i])
             own[i] = rng.standard_gamma(shape) / rate
-        total += own[i] * squares[i]
+        total += own[i] * sums[i]
         count += counts[i]
     if model.noise.learns:
-        rate = beta * (model.noise.rate + 0.5 * total / work.noise[0])
-        work.noise[0] = rng.standard_gamma(1.0 + 0.5 * beta * count) / rate
+        rate = beta * (model.noise.rate + 0.5 * total)
+        noise[0] = rng.standard_gamma(1.0 + 0.5 * beta * count) / rate
         if half > 0.0:
-            _share_scale(model.noise.rate, half, work.noise, own, beta, rng)
+            _share_scale(model.noise.rate, half, noise, own, beta, rng)
 
 
 @helper

@@ -4,12 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skbayes_sg.kernels.models.matrix_factorization import (
-    MatrixFactorization,
-    n_theta_rows,
-    width,
+from skbayes_sg.kernels.generic import helper
+from skbayes_sg.kernels.models.matrix_factorization import MatrixFactorization
+from skbayes_sg.kernels.models.matrix_factorization_rows import n_theta_rows, width
+from skbayes_sg.kernels.protocol.model import (
+    init_work,
+    n_recorded,
+    record,
+    work_at,
 )
-from skbayes_sg.kernels.protocol.model import init_work, work_at
 
 
 class FactorDraws(NamedTuple):
@@ -19,6 +22,29 @@ class FactorDraws(NamedTuple):
     hyper: np.ndarray  # (..., n_sides, 2, q) m and lambda of each
     noise: np.ndarray  # (..., 1 + n_rows) alpha, s, t, 1
     links: np.ndarray  # (..., p, q) B
+
+
+@n_recorded.register(MatrixFactorization)
+def _(model):
+    rows, n_sides = n_theta_rows(model), model.firsts.size - 1
+    links = model.features.indptr.size - 1
+    return (rows + 2 * n_sides + links) * width(model) + 1 + rows
+
+
+@record.register(MatrixFactorization)
+def _(model, work, theta, out):
+    record_all(model, work, theta, out)
+
+
+@helper
+def record_all(model, work, theta, out):
+    """Write a draw: the rows in theta, and what the work holds."""
+    rows = theta[: n_theta_rows(model) * width(model)]
+    hyper, links, first = work.hyper.reshape(-1), work.links.reshape(-1), 0
+    for part in (rows, hyper, work.noise, links):
+        for j in range(part.size):
+            out[first + j] = part[j]
+        first += part.size
 
 
 def unpack(draws, n_rows, q, n_sides=2):
