@@ -255,9 +255,10 @@ def warm_up(model, draws, request):
         stages = [(_part(model, sample_of_rows), ROUNDS), (model, CONTINUED)]
     length = sum(sum(rounds) for _, rounds in stages) + _least_iterations(request)
     request.progress.expect(len(draws) * length)
+    region = None
     for part, rounds in stages:
         name = "warm-up" if n_rows(part) == n else "sample"
-        draws, region = _warmed_up(part, draws, rounds, request, name)
+        draws, region = _warmed_up(part, draws, rounds, region, request, name)
     return draws, region
 
 
@@ -271,10 +272,13 @@ def _part(model, chosen):
     )
 
 
-def _warmed_up(model, draws, rounds, request, name):
-    """Run `rounds` of iterations, and measure the geometry after each."""
+def _warmed_up(model, draws, rounds, region, request, name):
+    """Run `rounds` of iterations, and measure the geometry after each.
+
+    `region` is the geometry of an earlier stage, None if there was none.
+    """
     sampler, gradient, n = WARM_UP_SAMPLER, Full(), n_rows(model)
-    region = row_geometry(model, draws)
+    region = row_geometry(model, draws, region)
     for length in rounds:
         places = min(max(MEASURED // n, 1), length // ROUNDS[0])
         h = 0.5 * request.share * automatic_row_step(model, sampler, gradient, region)

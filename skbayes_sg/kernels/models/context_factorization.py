@@ -16,6 +16,7 @@ from skbayes_sg.kernels.models.matrix_factorization_ratings import (
     add_further_slopes,
     subtract_further_means,
 )
+from skbayes_sg.kernels.numerics.short_rows import add_row, dot_rows
 
 
 class ContextFactorization(MatrixFactorization):
@@ -29,15 +30,12 @@ def _(model, x, block, residual):
         row = block[k]
         i, j = pairs[row, 0], pairs[row, 1]
         for c in range(2, pairs.shape[1]):
-            a, own = pairs[row, c], x.dtype.type(0.0)
-            for f in range(d):
-                own += x[a, f] * (x[i, f] + x[j, f])
+            a = pairs[row, c]
+            own = dot_rows(x, a, x, i, d) + dot_rows(x, a, x, j, d)
             for f in range(d, q):
                 own += x[a, f]
             for e in range(2, c):
-                b, z = pairs[row, e], values[row, e - 2]
-                for f in range(d):
-                    own += z * x[a, f] * x[b, f]
+                own += values[row, e - 2] * dot_rows(x, a, x, pairs[row, e], d)
             residual[k] -= values[row, c - 2] * own
 
 
@@ -48,15 +46,14 @@ def _(model, x, v, block, out):
         row = block[k]
         i, j = pairs[row, 0], pairs[row, 1]
         for c in range(2, pairs.shape[1]):
-            a, own = pairs[row, c], x.dtype.type(0.0)
-            for f in range(d):
-                own += v[a, f] * (x[i, f] + x[j, f]) + x[a, f] * (v[i, f] + v[j, f])
+            a = pairs[row, c]
+            own = dot_rows(v, a, x, i, d) + dot_rows(v, a, x, j, d)
+            own += dot_rows(x, a, v, i, d) + dot_rows(x, a, v, j, d)
             for f in range(d, q):
                 own += v[a, f]
             for e in range(2, c):
                 b, z = pairs[row, e], values[row, e - 2]
-                for f in range(d):
-                    own += z * (v[a, f] * x[b, f] + x[a, f] * v[b, f])
+                own += z * (dot_rows(v, a, x, b, d) + dot_rows(x, a, v, b, d))
             out[k] += values[row, c - 2] * own
 
 
@@ -68,19 +65,15 @@ def _(model, x, block, r, out):
         i, j = pairs[row, 0], pairs[row, 1]
         for c in range(2, pairs.shape[1]):
             a, ra = pairs[row, c], r[k] * values[row, c - 2]
-            for f in range(d):
-                xa, together = x[a, f], x[i, f] + x[j, f]
-                out[a, f] += ra * together
-                out[i, f] += ra * xa
-                out[j, f] += ra * xa
+            for other in (i, j):
+                add_row(ra, x, other, d, out, a)
+                add_row(ra, x, a, d, out, other)
             for f in range(d, q):
                 out[a, f] += ra
             for e in range(2, c):
                 b, rb = pairs[row, e], ra * values[row, e - 2]
-                for f in range(d):
-                    xa, xb = x[a, f], x[b, f]
-                    out[a, f] += rb * xb
-                    out[b, f] += rb * xa
+                add_row(rb, x, b, d, out, a)
+                add_row(rb, x, a, d, out, b)
 
 
 @add_squared_slope.register(ContextFactorization)

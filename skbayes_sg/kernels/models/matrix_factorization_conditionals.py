@@ -25,8 +25,6 @@ from skbayes_sg.kernels.models.matrix_factorization_rows import (
 from skbayes_sg.kernels.protocol.model import refresh
 from skbayes_sg.kernels.protocol.target import locate
 
-NOISE_SWEEPS = 2  # of alpha, s and t, which are cheap beside the residuals
-
 
 @refresh.register(MatrixFactorization)
 def _(model, target, position, rng):
@@ -130,9 +128,8 @@ def _draw_noise(model, work, x, beta, rng):
     All of them depend on the rows only through the squares of the residuals.
     """
     _square_residuals(model, work, x)
-    for _ in range(NOISE_SWEEPS if model.noise.dof > 0.0 else 1):
-        for side in range(2 if model.noise.dof > 0.0 else 1):
-            _draw_side(model, work, side, beta, rng)
+    for side in range(2 if model.noise.dof > 0.0 else 1):
+        _draw_side(model, work, side, beta, rng)
 
 
 @helper

@@ -4,6 +4,7 @@ The mean of a rating is U_i . V_j + b_i + c_j, and what further columns add.
 """
 
 from skbayes_sg.kernels.generic import helper, kernel_op
+from skbayes_sg.kernels.numerics.short_rows import add_row, dot_rows
 
 CHUNK = 256  # ratings whose residuals are held at once
 
@@ -16,12 +17,9 @@ def residuals(model, work, x, block):
     residual, alpha = work.residual[: block.size], work.alpha[: block.size]
     for b in range(block.size):
         i, j = pairs[block[b], 0], pairs[block[b], 1]
-        u, v = x[i], x[j]
-        total = x.dtype.type(0.0)
-        for f in range(d):
-            total += u[f] * v[f]
+        total = dot_rows(x, i, x, j, d)
         for f in range(d, q):
-            total += u[f] + v[f]
+            total += x[i, f] + x[j, f]
         residual[b] = y[block[b]] - total
         alpha[b] = common * own[i] * own[j]
     subtract_further_means(model, x, block, residual)
@@ -46,14 +44,11 @@ def add_slopes(model, x, block, r, out):
     pairs, d, q = model.pairs, model.n_factors, x.shape[1]
     for b in range(block.size):
         i, j, rb = pairs[block[b], 0], pairs[block[b], 1], r[b]
-        u, v, gu, gv = x[i], x[j], out[i], out[j]
-        for f in range(d):
-            uf, vf = u[f], v[f]
-            gu[f] += rb * vf
-            gv[f] += rb * uf
-        for f in range(d, q):  # a branch here would keep LLVM from vectorizing
-            gu[f] += rb
-            gv[f] += rb
+        add_row(rb, x, j, d, out, i)
+        add_row(rb, x, i, d, out, j)
+        for f in range(d, q):
+            out[i, f] += rb
+            out[j, f] += rb
     add_further_slopes(model, x, block, r, out)
 
 
@@ -63,9 +58,7 @@ def mean_changes(model, work, x, v, block):
     pairs, d, q, out = model.pairs, model.n_factors, x.shape[1], work.residual
     for b in range(block.size):
         i, j = pairs[block[b], 0], pairs[block[b], 1]
-        total = x.dtype.type(0.0)
-        for f in range(d):
-            total += x[i, f] * v[j, f] + v[i, f] * x[j, f]
+        total = dot_rows(x, i, v, j, d) + dot_rows(v, i, x, j, d)
         for f in range(d, q):
             total += v[i, f] + v[j, f]
         out[b] = total
