@@ -88,7 +88,10 @@ class Layout(NamedTuple):
 
 def in_order(codes, y, weights, values, sizes):
     """Return `Ratings`, sorted by user, item and further columns."""
-    order = np.lexsort((*values.T, *codes[::-1]))
+    if len(sizes) == 2:  # one key is sorted in a quarter of the time
+        order = np.argsort(codes[0] * sizes[1] + codes[1])
+    else:
+        order = np.lexsort((*values.T, *codes[::-1]))
     return Ratings(tuple(codes), y, weights, values, tuple(sizes)).part(order)
 
 

@@ -5,6 +5,8 @@ import warnings
 import numpy as np
 import scipy.sparse as sp
 
+DENSE = 4  # times the number of labels, up to which integers are counted, not sorted
+
 
 def label_columns(X):
     """Return the columns of X, user, item and others, as arrays of their own types."""
@@ -49,6 +51,10 @@ def label_list(values):
 
 def encode(column):
     """Return the distinct labels of a column, and the code of each entry."""
+    if column.dtype.kind in "iu":
+        low, high = int(column.min()), int(column.max())
+        if high - low < DENSE * column.size and high < np.iinfo(np.int64).max:
+            return _encode_dense(column.astype(np.int64) - low, low, column.dtype)
     if column.dtype != object:
         labels, codes = np.unique(column, return_inverse=True)
         return labels, codes.astype(np.int64).ravel()
@@ -61,6 +67,13 @@ def encode(column):
             f"another hashable object, not {column[len(seen)]!r}"
         ) from None
     return _objects(seen), np.array(codes, np.int64)
+
+
+def _encode_dense(offsets, low, dtype):
+    """Return what `encode` does, for integers in a short range, without sorting."""
+    used = np.bincount(offsets) > 0
+    labels = np.flatnonzero(used)
+    return (labels + low).astype(dtype), (np.cumsum(used) - 1)[offsets]
 
 
 def lookup(labels, column):
