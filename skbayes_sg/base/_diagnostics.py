@@ -154,12 +154,17 @@ class DiagnosticsMixin(CheckMixin, ArvizMixin):
         (2,)
         """
         check_is_fitted(self)
+        table = self._table(parameters, prob)
+        names = table.index.tolist()
+        ess, rhat = table["ess"].to_numpy(), table["rhat"].to_numpy()
+        warn_of_convergence(names, ess, rhat)
+        return table
+
+    def _table(self, parameters, prob):
+        """Return the table of `summary` for some parameters, or all."""
         check_probability(prob)
         names, columns = self._choose_parameters(parameters)
-        table = self._summary_table(names, self._draws[..., columns], prob)
-        ess, rhat = table["ess"].to_numpy(), table["rhat"].to_numpy()
-        self._warn_of_convergence(names, ess, rhat)
-        return table
+        return self._summary_table(names, self._draws[..., columns], prob)
 
     def _summary_table(self, names, draws, prob):
         """Return the table of `summary` for draws of anything, (C, n, len(names))."""
@@ -193,10 +198,6 @@ class DiagnosticsMixin(CheckMixin, ArvizMixin):
             },
             index=pd.Index(names, name="parameter"),
         )
-
-    def _warn_of_convergence(self, names, ess, rhat):
-        """Warn of parameters in a summary; estimators with thousands override this."""
-        warn_of_convergence(names, ess, rhat)
 
     def _parameter_names(self):
         """Return a name for each column of a draw; estimators override this."""

@@ -1,17 +1,15 @@
 """Bayesian matrix factorization for ratings."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from skbayes_sg.base._callbacks import with_callbacks
 from skbayes_sg.base._sampling import BaseSGMCMC
-from skbayes_sg.base._warnings import warn_of_convergence
 from skbayes_sg.decomposition._rating_checks import (
     check_ratings,
     check_recommender,
@@ -29,6 +27,7 @@ from skbayes_sg.decomposition._rating_model import (
 from skbayes_sg.decomposition._rating_pickles import brought_up_to_date
 from skbayes_sg.decomposition._rating_predictions import RatingPredictionMixin
 from skbayes_sg.decomposition._rating_sets import use_sets
+from skbayes_sg.decomposition._rating_summary import RatingSummaryMixin
 from skbayes_sg.decomposition._rating_updates import RatingUpdateMixin
 from skbayes_sg.decomposition._recommendations import RecommendationMixin
 from skbayes_sg.inference.divergence import DivergenceError
@@ -41,9 +40,6 @@ from skbayes_sg.utils._labels import encode, feature_table, label_columns
 from skbayes_sg.utils._typing import MatrixLike
 from skbayes_sg.utils._validation import all_or_nothing
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 MAX_LEVELS = 256  # of ratings that have levels
 MIN_VALUES = 20  # distinct ratings up to which all are levels
 
@@ -52,6 +48,7 @@ class SGBPMFRecommender(
     RatingPredictionMixin,
     RecommendationMixin,
     RatingUpdateMixin,
+    RatingSummaryMixin,
     RegressorMixin,
     BaseSGMCMC,
 ):
@@ -342,53 +339,6 @@ class SGBPMFRecommender(
             weights = sp.csr_array(weights)[R.row, R.col]
         return self.fit(np.stack([R.row, R.col], axis=1), R.data, weights)
 
-    def summary(
-        self, *, prob: float = 0.94, parameters: Iterable[str] | None = None
-    ) -> "pd.DataFrame":
-        """Table of the posterior and of how well the chains explored it.
-
-        Factors turn from draw to draw, and another way in every chain, so that their
-        averages mean nothing and their chains never agree. By default only the noise
-        is shown, which does not turn.
-
-        Parameters
-        ----------
-        prob : float, default=0.94
-            Probability of the highest density interval.
-        parameters : list of str, default=None
-            Names of the parameters to show, None for the precisions of the noise.
-
-        Returns
-        -------
-        table : pandas.DataFrame
-            One row per parameter: ``mean``, ``sd``, the bounds of the interval
-            (``hdi_3%`` and ``hdi_97%`` by default), effective sample size ``ess``,
-            ``rhat``, and the Monte Carlo error of the mean ``mcse``.
-        """
-        check_is_fitted(self)
-        if parameters is not None:
-            return super().summary(prob=prob, parameters=parameters)
-        names, layout = self._parameter_names(), self._layout
-        first = names.index("noise precision")
-        learned = [first] * isinstance(self.noise_precision, str)
-        if layout.dof and self.noise_dof is not None:
-            learned += range(first + 1, first + 1 + sum(self._ratings.sizes[:2]))
-        if not learned:
-            raise ValueError(
-                "parameters=None shows the noise, which was not learned; name "
-                f"those to show, such as {names[layout.n_factors]!r}"
-            )
-        return super().summary(prob=prob, parameters=[names[k] for k in learned])
-
-    def _warn_of_convergence(self, names, ess, rhat):
-        # Of thousands of users some fail by chance, so their noise is judged together.
-        own = np.array([name.startswith("noise of ") for name in names])
-        if own.any():
-            names = [name for name in names if not name.startswith("noise of ")]
-            names.append("noise of a typical user or item")
-            ess, rhat = (np.append(x[~own], np.median(x[own])) for x in (ess, rhat))
-        warn_of_convergence(names, ess, rhat)
-
     def _label_columns(self, X, reset):
         """Return the columns of users, of items and of what else X holds."""
         if sp.issparse(X):
@@ -478,22 +428,3 @@ class SGBPMFRecommender(
             vars(self).pop("samples_")  # of other unknowns
             return None
         return self._carried_over(last[:, None], labels, ratings)[:, 0]
-
-    def _parameter_names(self):
-        layout = self._layout
-        labels = [own.tolist() for own in self._labels]
-        entries = [*range(layout.n_factors)]
-        entries += ["bias"] * (layout.width - layout.n_factors)
-        letters = ["U", "V", *[f"W{c}" for c in range(2, len(labels))]]
-        sides = list(zip(letters, labels, strict=True))
-        names = [f"{z}[{k},{f}]" for z, own in sides for k in own for f in entries]
-        kinds = ("mean", "precision")
-        names += [f"{k} of {z}[{f}]" for z, _ in sides for k in kinds for f in entries]
-        names += ["noise precision"]
-        names += [f"noise of {z}[{label}]" for z, own in sides for label in own]
-        for side, (z, _) in enumerate(sides[:2]):
-            links = [f"feature {k}" for k in range(layout.n_features[side])]
-            if layout.has_sets:
-                links += [f"member {label} of the set" for label in labels[1 - side]]
-            names += [f"{link} of {z}[{f}]" for link in links for f in entries]
-        return names
