@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_non_negative, validate_data
 
-from skbayes_sg.kernels.models.lda import LANES
+from skbayes_sg.kernels.models.lda import LANES, n_extra_topics
 from skbayes_sg.utils._design import with_valid_indices
 from skbayes_sg.utils._validation import check_number
 
@@ -108,7 +108,8 @@ def topic_bytes(X, n_topics, n_chains, n_kept):
     """
     X = X if sp.issparse(X) else np.asarray(X)
     n_tokens, cells = int(X.sum()), n_topics * X.shape[1]
-    listed = min(cells, n_tokens) + (LANES - 1) * X.shape[1]
+    at_start = cells + n_extra_topics(n_topics) * X.shape[1]
+    listed = min(at_start, n_tokens) + (LANES - 1) * X.shape[1]
     per_chain = 2 * n_tokens + 6 * listed + 4 * n_kept * cells
     shared = 4 * n_tokens + 8 * sum(X.shape) + 8 * WORK * cells + _copied_bytes(X)
     return shared + n_chains * per_chain

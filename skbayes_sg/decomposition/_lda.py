@@ -17,7 +17,7 @@ from skbayes_sg.inference.topics import (
     tokens_of,
     topic_moments,
 )
-from skbayes_sg.kernels.models.lda import LDA, list_offsets
+from skbayes_sg.kernels.models.lda import LDA, list_offsets, n_extra_topics
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
 from skbayes_sg.kernels.samplers import SCIR, ConstantMassCIR, ExpandedMean, Gibbs
 from skbayes_sg.utils._typing import MatrixLike
@@ -53,9 +53,11 @@ default=None
         Prior beta of the words of a topic; None is ``1 / n_components``. "learn" draws
         it under a Gamma(1, 1) prior.
     sampler : Gibbs, SCIR, ConstantMassCIR, ExpandedMean or None
-        From `skbayes_sg.kernels.samplers`. None is `Gibbs`. `SCIR` and `ExpandedMean`
-        (SG-RLD) are known from the literature: they only keep the topics and move them
-        by minibatches, whose noise increases posterior variances.
+        From `skbayes_sg.kernels.samplers`. None is `Gibbs`, which remembers the topics
+        of all tokens. `SCIR` and `ExpandedMean` (SG-RLD) are known from the literature:
+        they only keep the topics and move them by gradients of minibatches, whose noise
+        increases posterior variances. The class has no `gradient`, as only this choice
+        is left.
     step_size : float or "auto"
         Step size of all samplers except `Gibbs`; with "auto" variances are too large by
         about a quarter.
@@ -204,7 +206,7 @@ default=None
         sampler = self._check_parameters()
         with all_or_nothing(self):
             X = check_counts(self, X, reset=True)
-            for name in ("n_batches_", "_stands_for", "_flat", "_squares", "_worth"):
+            for name in ("n_batches_", "_stands_for", "_flat", "_products", "_worth"):
                 vars(self).pop(name, None)
             self._is_conditional = isinstance(sampler, Gibbs)
             build = self._build if self._is_conditional else self._build_minibatch
@@ -256,15 +258,17 @@ default=None
         if words.size == 0:
             raise ValueError("X holds no tokens: all of its documents are empty")
         alpha, beta = self._priors()
+        n_extra = n_extra_topics(alpha.size)
         return LDA(
             words=words,
             indptr=indptr,
-            offsets=list_offsets(words, X.shape[1], alpha.size),
+            offsets=list_offsets(words, X.shape[1], alpha.size + n_extra),
             alpha=alpha,
             beta=beta,
             n_topics=alpha.size,
             learns_alpha=isinstance(self.doc_topic_prior, str),
             learns_beta=isinstance(self.topic_word_prior, str),
+            n_extra=n_extra,
         )
 
     def _build_minibatch(self, X, weight=1.0):

@@ -10,9 +10,10 @@ from skbayes_sg.base._streaming import StreamingMixin
 from skbayes_sg.decomposition._documents import check_counts
 from skbayes_sg.inference.topic_stream import (
     batch_share,
+    documents_of,
     first_flat,
     next_draws,
-    squared_weights,
+    weight_products,
 )
 from skbayes_sg.inference.topics import align_draws, permute
 from skbayes_sg.kernels.samplers import Gibbs
@@ -56,10 +57,9 @@ class TopicStreamMixin(StreamingMixin):
         all calls, at most `n_draws`. Priors to be learned keep the values of the last
         `fit`, or ``1 / n_components``.
 
-        Intervals and standard deviations count a batch by its weight, and are too
+        Intervals and standard deviations count a batch by its weight. They may be too
         narrow after few batches, because topics of the first ones are drawn when little
-        is known: `summary()` says so, and the user guide how far. Use `fit` where it
-        matters.
+        is known: `summary()` says so. Use `fit` where it matters.
 
         Parameters
         ----------
@@ -106,9 +106,13 @@ class TopicStreamMixin(StreamingMixin):
                 draws = np.hstack([self.samples_, draws])
             self._keep_stream(draws[:, -min(self.n_draws, t // 2 + 1) :])
             self._stands_for, self._flat = total, (1.0 - share) * flat
-            squares = known.get("_squares", 1.0 / before if before else 0.0)
-            self._squares = squared_weights(n, share, squares)
-            self._worth = min(1.0, 1.0 / (self._squares * total))
+            products = known.get("_products", np.full((1, 1), 1.0 / max(1, before)))
+            if last is None:
+                self._products = np.full((1, 1), 1.0 / n)
+            else:
+                n_kept = self.samples_.shape[1]
+                self._products = weight_products(products, n, share, n_kept)
+            self._worth = min(1.0, documents_of(self._products) / total)
             self._is_conditional = isinstance(sampler, Gibbs)
             self.doc_topic_prior_, self.topic_word_prior_ = model.alpha, model.beta
             self.n_batches_ = self.n_iter_ = t + 1

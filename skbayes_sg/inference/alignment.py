@@ -46,8 +46,11 @@ def hellinger_affinity(p, q):
 
 
 def _roots(p):
-    p = np.asarray(p, np.float64)
-    return np.sqrt(p / p.sum(axis=1, keepdims=True))
+    """Return roots of the normalized rows, in single precision if the rows are."""
+    p = np.asarray(p)
+    p = p if p.dtype == np.float32 else p.astype(np.float64)
+    scale = p.sum(axis=1, dtype=np.float64, keepdims=True) ** -0.5
+    return np.sqrt(p) * scale.astype(p.dtype)
 
 
 def align(distributions, reference=None):
@@ -80,9 +83,9 @@ def align(distributions, reference=None):
     found = _match(distributions, reference)
     for _ in range(rounds):
         total = 0.0
-        for distribution, order in zip(distributions, found.order, strict=True):
-            p = np.asarray(distribution, np.float64)
-            total = total + (p / p.sum(axis=1, keepdims=True))[order]
+        for p, order in zip(distributions, found.order, strict=True):
+            scale = 1.0 / np.sum(p, axis=1, dtype=np.float64)
+            total = total + scale[order, None] * np.asarray(p)[order]
         last, found = found, _match(distributions, total)
         if np.array_equal(last.order, found.order):
             break
@@ -92,7 +95,8 @@ def align(distributions, reference=None):
 def _match(distributions, reference):
     root, orders, values = _roots(reference), [], []
     for distribution in distributions:
-        affinity = root @ _roots(distribution).T
+        other = _roots(distribution)
+        affinity = np.minimum(root.astype(other.dtype) @ other.T, 1.0, dtype=np.float64)
         rows, order = linear_sum_assignment(affinity, maximize=True)
         orders.append(order)
         values.append(affinity[rows, order])

@@ -105,16 +105,16 @@ def topic_moments(draws, n_topics, n_words, variances=None, given=True, worth=1.
     size, n = n_topics * n_words, draws.shape[0] * draws.shape[1]
     counts, mean, square = (np.zeros((n_topics, n_words)) for _ in range(3))
     for c, s in np.ndindex(draws.shape[:2]):
-        b = draws[c, s, :size].reshape(n_topics, n_words).astype(np.float64)
-        total = b.sum(axis=1, keepdims=True)
-        m = b / total
-        counts += b / n
-        mean += m / n
-        square += m**2 / n
-        if given:
-            square += m * (1.0 - m) / (1.0 + worth * total) / n
+        b = draws[c, s, :size].reshape(n_topics, n_words)
+        total = b.sum(axis=1, dtype=np.float64, keepdims=True)
+        m, v = b / total, 1.0 / (1.0 + worth * total) if given else 0.0
+        counts += b
+        mean += m
+        square += m * (m * (1.0 - v) + v)  # m^2 and the variance
         if variances is not None:
-            square += variances[c, s, :size].reshape(b.shape) / total**2 / n
+            square += variances[c, s, :size].reshape(b.shape) / total**2
+    for moment in (counts, mean, square):
+        moment /= n
     prior = draws[..., size:].reshape(n, -1).mean(axis=0, dtype=np.float64)
     return counts, np.sqrt(np.maximum(square - mean**2, 0.0)), prior
 

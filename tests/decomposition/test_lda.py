@@ -339,9 +339,11 @@ def test_intervals_of_a_short_stream_are_warned_of():
     model = lda(n_chains=1)
     for t in range(3):
         model.partial_fit(corpus(50, seed=t)[0])
-    # Shares of 2^-0.5, 3^-0.5 and 4^-0.5, of three batches.
-    weights = np.array([(1 - 3**-0.5) * 0.5 * 2**-0.5, 0.5 * 3**-0.5, 0.5])
-    assert model._worth == pytest.approx(1 / (3 * np.sum(weights**2)))
+    # Shares of 3^-0.5 and 4^-0.5 after the first; draws after two and three batches.
+    second = np.array([1 - 3**-0.5, 3**-0.5, 0.0])
+    weights = np.array([second, 0.5 * second + [0.0, 0.0, 0.5]])
+    np.testing.assert_allclose(model._products * 50, weights @ weights.T)
+    assert model._worth == 1.0  # more than by itself, but no more is known
     with pytest.warns(ConvergenceWarning, match="3 batches of a stream"):
         model.summary()
 

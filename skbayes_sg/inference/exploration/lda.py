@@ -1,7 +1,9 @@
 """Topics: how long the chains are, in sweeps over all documents.
 
 Conditional draws have neither a step size nor a mode to start from. Each chain starts
-without topics: the first sweep draws those of a document given the documents before.
+without topics: the first sweep draws those of a document given the documents before. It
+starts with more topics than wanted, which are merged, and with few of many documents,
+to which the others are added in stages.
 
 Samplers of the topics themselves, from minibatches of n of N documents, have a step
 size h = 4 TOLERANCE n / N, at which the noise of a minibatch's counts inflates
@@ -34,6 +36,9 @@ from skbayes_sg.kernels.protocol.model import n_parameters, n_rows, theta_of
 BURN_IN = 200  # sweeps
 THIN = 10  # sweeps per draw
 REFRESH = 5  # sweeps per draw of the priors
+FIRST_TOKENS = 500_000  # at least, of the documents with which a chain starts
+N_FIRST, N_EACH = 50, 4  # sweeps over these, and over those of every later stage
+LEAST_FIRST = 5  # sweeps; after fewer, too many topics are not worth it
 TOLERANCE = 0.25  # relative excess of variance from the noise of minibatches
 BATCHES, LEAST_BATCH = 20, 50  # automatic minibatches, in documents
 MINIBATCH_BURN_IN = 40  # sweeps
@@ -54,7 +59,26 @@ def _(model, request):
     if not model.learns_beta:
         start[:, -1] = math.log(model.beta)
     lengths = {"refresh": REFRESH, "burn_in": BURN_IN, "thin": THIN}
-    return sweeps(model, request, start, at_once=at_once, **lengths)
+    return sweeps(model, request, start, at_once=at_once, growth=growth, **lengths)
+
+
+def growth(model, gradient, burn_in):
+    """Return the model and the gradient of chains that start with few documents.
+
+    The start takes half of the burn-in at most, so that all documents are visited
+    before the first draw.
+    """
+    n, size = n_rows(model), gradient.batch_size
+    spare = 0.25 * (burn_in * size / n - 1.0)  # sweeps for either half of the start
+    n_each = max(0, min(N_EACH, int(spare)))
+    n_stages = int(math.log2(max(1.0, model.words.size / FIRST_TOKENS)))
+    n_stages = n_stages if n_each > 0 else 0
+    n_first = max(0, min(N_FIRST, int(spare * 2**n_stages)))
+    if n_first < LEAST_FIRST:
+        return model._replace(n_extra=0), gradient
+    merge_after = math.ceil(n_first * math.ceil(n / 2**n_stages) / size)
+    gradient = gradient._replace(n_stages=n_stages, n_first=n_first, n_each=n_each)
+    return model._replace(merge_after=merge_after), gradient
 
 
 @explore.register(MinibatchLDA)

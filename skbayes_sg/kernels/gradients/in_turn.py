@@ -2,6 +2,10 @@
 
 It does not estimate gradients, which such samplers do not need. In N/n iterations every
 row is used once, which mixes faster than random rows.
+
+At first only some rows may take part, evenly spread: every 2^S-th row, after some
+sweeps over these every 2^(S-1)-th, and so on until all do. Local variables of few rows
+soon agree on the parameters; those of many would need as many sweeps, all of them long.
 """
 
 from typing import NamedTuple
@@ -18,24 +22,39 @@ class InTurn(NamedTuple):
     """The next rows, at every iteration."""
 
     batch_size: int  # n
+    n_stages: int = 0  # S, before all rows take part
+    n_first: int = 1  # sweeps over the rows of the first stage
+    n_each: int = 1  # sweeps over those of every other stage
 
 
 class TurnMemory(NamedTuple):
-    """Rows of the last iteration; initially those before the first row."""
+    """Rows of the last iteration, and where the next one goes on."""
 
     idx: np.ndarray  # (n,)
+    row: np.ndarray  # (1,) the next row
+    spacing: np.ndarray  # (1,) of the rows that take part
+    left: np.ndarray  # (1,) sweeps of this stage, with the one begun
     n_rows: np.ndarray  # (1,)
 
 
 @init_memory.register(InTurn)
 def _(gradient, model, theta, rng):
-    n, total = gradient.batch_size, n_rows(model)
-    before = (np.arange(-n, 0) % total).astype(INDEX)
-    return TurnMemory(before, np.array([total], INDEX))
+    starts = 0, 2**gradient.n_stages, gradient.n_first, n_rows(model)
+    idx = np.zeros(gradient.batch_size, INDEX)
+    return TurnMemory(idx, *(np.array([start], np.int64) for start in starts))
 
 
 @draw_rows.register(InTurn)
 def _(gradient, memory, rng):
+    row, spacing, left = memory.row[0], memory.spacing[0], memory.left[0]
     for b in range(memory.idx.size):
-        memory.idx[b] = (memory.idx[b] + memory.idx.size) % memory.n_rows[0]
+        memory.idx[b] = row
+        row += spacing
+        if row >= memory.n_rows[0]:
+            row = 0
+            left -= 1
+            if left <= 0 and spacing > 1:
+                spacing //= 2
+                left = gradient.n_each
+    memory.row[0], memory.spacing[0], memory.left[0] = row, spacing, left
     return memory.idx

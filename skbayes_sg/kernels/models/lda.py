@@ -39,6 +39,8 @@ from skbayes_sg.kernels.protocol.model import (
 
 UNKNOWN = -1  # the topic of a token before its document is first visited
 BLOCK = 2**18  # tokens that are looked at together
+MOST_TOPICS = 200  # of a chain that starts with more than wanted
+MARGIN = 16  # numbers of eight bytes: two cache lines
 LANES = 4  # entries of a word's list that are looked at together
 
 
@@ -54,6 +56,8 @@ class LDA(NamedTuple):
     learns_alpha: bool
     learns_beta: bool
     refresh_every: int = 1  # iterations between draws of learned priors
+    n_extra: int = 0  # topics that a chain has in addition until they are merged
+    merge_after: int = 0  # iterations
 
 
 class LDAWork(NamedTuple):
@@ -61,7 +65,8 @@ class LDAWork(NamedTuple):
 
     Each word has an unordered list of the topics to which any of its tokens belong. The
     room for it is a multiple of LANES. The unused part has counts of zero of a topic K,
-    which is no topic of a token, and whose weight is zero.
+    which is no topic of a token, and whose weight is zero. Here K is the number of
+    topics with those that are merged later.
     """
 
     z: np.ndarray  # (n_tokens,) int16
@@ -75,6 +80,15 @@ class LDAWork(NamedTuple):
     weight: np.ndarray  # (K + 1,) (alpha_k + n_dk) / (W beta + n_k) of one document
     sums: np.ndarray  # (K + LANES,) cumulative weights of the topics of one word
     random: np.ndarray  # (1,) uint64: state of the uniform numbers of one document
+    n_used: np.ndarray  # (1,) topics that tokens may have
+
+
+def n_extra_topics(n_topics):
+    """Return how many topics a chain should have in addition at its start.
+
+    Merging takes time that grows with the square of their number.
+    """
+    return max(0, min(n_topics, MOST_TOPICS - n_topics)) if n_topics > 1 else 0
 
 
 def list_offsets(words, n_words, n_topics):
@@ -103,29 +117,41 @@ def _(model):
 
 @init_work.register(LDA)
 def _(model):
-    k = model.n_topics
+    k = model.n_topics + model.n_extra
     return LDAWork(
         z=np.full(model.words.size, UNKNOWN, np.int16),
         n_listed=np.zeros(model.offsets.size - 1, np.int32),
         topics=np.full(model.offsets[-1], k, np.int16),
         counts=np.zeros(model.offsets[-1], np.int32),
-        n_k=np.zeros(k),
-        n_dk=np.zeros(k),
-        prior=np.zeros(k + 1),
-        inverse=np.zeros(k),
-        weight=np.zeros(k + 1),
-        sums=np.zeros(k + LANES),
-        random=np.zeros(1, np.uint64),
+        n_k=_zeros_apart(k),
+        n_dk=_zeros_apart(k),
+        prior=_zeros_apart(k + 1),
+        inverse=_zeros_apart(k),
+        weight=_zeros_apart(k + 1),
+        sums=_zeros_apart(k + LANES),
+        random=_zeros_apart(1, np.uint64),
+        n_used=np.array([k], np.int64),
     )
+
+
+def _zeros_apart(size, dtype=np.float64):
+    """Return zeros with a margin, so that they share no cache line with other arrays.
+
+    Each token writes to them, for which chains in other threads would have to wait.
+    """
+    return np.zeros(size + 2 * MARGIN, dtype)[MARGIN:-MARGIN]
 
 
 @helper
 def set_prior(work, theta):
     """Write alpha and beta of theta, and what depends on them, to `work`."""
-    n_words = work.n_listed.size
-    for j in range(theta.size):
-        work.prior[j] = math.exp(theta[j])
-    for k in range(work.n_k.size):
+    n_words, n_topics, mass = work.n_listed.size, theta.size - 1, 0.0
+    for k in range(n_topics):
+        work.prior[k] = math.exp(theta[k])
+        mass += work.prior[k]
+    work.prior[n_topics:-1] = mass / n_topics
+    work.prior[-1] = math.exp(theta[-1])
+    for k in range(work.n_used[0]):
         work.inverse[k] = 1.0 / (n_words * work.prior[-1] + work.n_k[k])
 
 
@@ -150,7 +176,7 @@ def _(model, work, theta, idx):
     for d in idx:
         mass = float(count_document(model, work, d))
         background = 0.0
-        for k in range(model.n_topics):
+        for k in range(work.n_used[0]):
             work.weight[k] = (work.prior[k] + work.n_dk[k]) * work.inverse[k]
             background += work.weight[k]
             mass += work.prior[k]
@@ -181,7 +207,8 @@ def _(model, work, theta, out):
     for w in range(n_words):
         for j in range(model.offsets[w], model.offsets[w] + work.n_listed[w]):
             out[work.topics[j] * n_words + w] += work.counts[j]
-    out[size:] = work.prior
+    out[size:-1] = work.prior[: model.n_topics]
+    out[-1] = work.prior[-1]
 
 
 @theta_of.register(LDA)

@@ -42,9 +42,10 @@ def _draw_document(model, work, d):
     words, offsets, z = model.words, model.offsets, work.z
     n_k, n_dk, prior, q = work.n_k, work.n_dk, work.prior, work.weight
     beta, mass = prior[-1], (offsets.size - 1) * prior[-1]
+    n_used = work.n_used[0]
     count_document(model, work, d)
     background = 0.0  # sum of q
-    for k in range(model.n_topics):
+    for k in range(n_used):
         q[k] = (prior[k] + n_dk[k]) * work.inverse[k]
         background += q[k]
     for i in range(model.indptr[d], model.indptr[d + 1]):
@@ -63,7 +64,7 @@ def _draw_document(model, work, d):
         if u < total:
             new = work.topics[_place_in_list(work, first, last, u)]
         else:
-            new = _place(q, model.n_topics, (u - total) / beta)
+            new = _place(q, n_used, (u - total) / beta)
         if new == old:
             q[old] = kept
             continue
