@@ -17,7 +17,7 @@ from skbayes_sg.base._warnings import warn_of_mixing, warn_of_sds, warn_of_step
 from skbayes_sg.inference.exploration import Settings, for_diagnostics
 from skbayes_sg.inference.fitting import Job, fit_chains, inside_search
 from skbayes_sg.inference.moments import Moments
-from skbayes_sg.inference.monitoring import look_at
+from skbayes_sg.inference.monitoring import MIN_DRAWS, look_at
 from skbayes_sg.inference.progress import Bar
 from skbayes_sg.inference.storage import KEPT
 from skbayes_sg.kernels.compiling import announced
@@ -228,8 +228,7 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         with self._job(sampler) as job:
             fit = fit_chains(model, job, previous, start)
         self._set_learned(fit)
-        self._warn_of_unstable_steps(fit)
-        self._warn_of_mixing(fit)
+        self._warn_of_draws(fit)
         return fit
 
     def _set_learned(self, fit, draws=None, step_sizes=None):
@@ -250,25 +249,32 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         self._fit = fit if continues or fit.total is not None else None
 
     def _warn_of_unstable_steps(self, fit):
+        """Warn of steps that the user has set too large; return whether they are."""
         # A search detects instability itself.
-        if self.step_size != "auto" and not inside_search() and fit.has_unstable_steps:
+        is_own = self.step_size != "auto" and not inside_search()
+        is_unstable = is_own and fit.has_unstable_steps
+        if is_unstable:
             warn_of_step(self.step_size, fit.found.step_limit)
+        return is_unstable
 
-    def _warn_of_mixing(self, fit):
-        """Warn if automatic settings have led to draws that should not be used.
+    def _warn_of_draws(self, fit):
+        """Warn if the draws should not be used, whoever has chosen the settings.
 
-        Users who set the step size or the thinning themselves are not warned of
-        autocorrelation, which both determine.
+        A few draws at steps or a thinning of the user's own are a trial.
         """
-        if inside_search() or fit.interrupt is not None or self.keep != "draws":
+        if self._warn_of_unstable_steps(fit) or inside_search():
             return
-        if self.step_size == "auto" and self.thin == "auto":
-            mixing = look_at(fit.found.model, fit.draws)
-            if mixing.failed:
-                warn_of_mixing(mixing, self.n_chains)
-                return
-        if fit.sd_error != 0.0:
-            warn_of_sds(fit.sd_error)
+        if fit.interrupt is not None or self.keep != "draws":
+            return
+        is_automatic = self.step_size == "auto"
+        is_trial = not (is_automatic and self.thin == "auto")
+        if is_trial and fit.draws.shape[1] < MIN_DRAWS:
+            return
+        mixing = look_at(fit.found.model, fit.draws)
+        if mixing.failed:
+            warn_of_mixing(mixing, self.n_chains, is_automatic)
+        elif fit.sd_error != 0.0:
+            warn_of_sds(fit.sd_error, is_automatic)
 
     def _set_draws(self, draws, step_sizes):
         """Set draws with their weights, or the moments of draws that are not kept."""

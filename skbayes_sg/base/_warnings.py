@@ -26,28 +26,38 @@ def warn_of_convergence(names, ess, rhat):
         )
 
 
-def warn_of_mixing(mixing, n_chains):
-    """Warn that `fit` has ended with draws that should not be used."""
+def warn_of_mixing(mixing, n_chains, is_automatic):
+    """Warn that `fit` has ended with draws that should not be used.
+
+    `is_automatic` says whether the step size was chosen by `fit`.
+    """
     signs = []
     if mixing.r_hat is not None:
         what = f"R-hat of {mixing.quantity}" if mixing.quantity else "R-hat"
         signs.append(f"the {n_chains} chains disagree ({what} {mixing.r_hat:.2f})")
     if mixing.ess is not None:
         signs.append(f"there are {mixing.ess:.0f} effective draws of some parameter")
+    remedy = "Increase" if is_automatic else 'Use step_size="auto", or increase'
     warn_user(
-        f"The draws should not be used: {' and '.join(signs)}. Increase burn_in and "
+        f"The draws should not be used: {' and '.join(signs)}. {remedy} burn_in and "
         "thin, or n_draws; summary() shows which parameters are affected.",
         ConvergenceWarning,
     )
 
 
-def warn_of_sds(error):
+def warn_of_sds(error, is_automatic):
     """Warn that `fit` has ended with draws that are too wide or too narrow."""
     side = "wide" if error > 0 else "narrow"
+    remedy = 'Use a smaller step_size, or step_size="auto"'
+    if is_automatic:
+        side += ", also with smaller steps"
+        remedy = (
+            "Scale columns with outliers, use a narrower prior, or "
+            'sampler="hmc" where the class has it'
+        )
     warn_user(
         f"The draws should not be used: those of some parameter are {abs(error):.0%} "
-        f"too {side}, also with smaller steps. Scale columns with outliers, use a "
-        'narrower prior, or sampler="hmc" where the class has it; check() tells more.',
+        f"too {side}. {remedy}; check() tells more.",
         ConvergenceWarning,
     )
 

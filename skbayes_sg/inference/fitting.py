@@ -198,7 +198,8 @@ def _explore_and_run(model, job, start, key):
             fit = Fit(model, found, draws=None, info=None, key=key)
             fit = _run(fit, job, request.seed("chains"), attempt)
             fit = _lengthened(fit, job, attempt)
-            if fit.sd_error == 0.0 or attempt >= MAX_REPAIRS:
+            is_final = attempt >= MAX_REPAIRS or job.settings.step_size != "auto"
+            if fit.sd_error == 0.0 or is_final:
                 return fit
         except DivergenceError as error:
             if is_last or job.settings.step_size != "auto":
@@ -286,14 +287,10 @@ def _completed(fit, job):
 
 
 def _verified(fit, job):
-    """Return the error of an sd, 0.0 where none is found or looked for.
-
-    Draws at steps that the user has set are looked at by `check()`.
-    """
+    """Return the error of an sd, 0.0 where none is found or looked for."""
     found, settings = fit.found, job.settings
-    automatic = settings.step_size == "auto" and settings.schedule == "constant"
     complete = fit.interrupt is None and settings.keep == "draws"
-    if found.factor is None or not automatic or not complete:
+    if found.factor is None or settings.schedule != "constant" or not complete:
         return 0.0
     covariance = found.factor @ found.factor.T
     seed = job.request().seed("verification")

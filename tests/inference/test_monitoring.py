@@ -46,5 +46,22 @@ def test_fit_warns(monkeypatch):
     assert caught[0].filename == __file__
     shifted[0] = chains(4, 200)
     model.fit(X, y)
-    shifted[0] = chains(4, 200, shift=1.0)
-    model.set_params(thin=1).fit(X, y)  # as the user wants it
+
+
+def test_settings_of_the_user_are_no_excuse():
+    """Tiny steps hardly move, and large ones give draws that are too wide."""
+    X, y = make_logistic(300, 2, random_state=0)
+    settings = dict(preconditioner="none", thin=1, n_draws=500, random_state=0)
+    tiny = SGLDLogisticRegression(step_size=1e-5, **settings)
+    words = 'chains disagree .* Use step_size="auto", or increase'
+    with pytest.warns(ConvergenceWarning, match=words):
+        tiny.fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="effective draws") as caught:
+        tiny.set_params(n_chains=1).fit(X, y)
+    assert "disagree" not in str(caught[0].message)  # one chain: nothing to compare
+    large = SGLDLogisticRegression(
+        sampler="sgld", step_size=1.5, n_draws=500, random_state=0
+    )
+    with pytest.warns(ConvergenceWarning, match="too wide. Use a smaller step_size"):
+        large.fit(X, y)
+    large.set_params(step_size=0.05).fit(X, y)

@@ -72,4 +72,4 @@ def test_wrong_draws_are_drawn_again_and_reported(monkeypatch):
     shrunk = fitting.SHRINK**fitting.MAX_REPAIRS
     assert model.step_size_ == pytest.approx(shrunk * step)
     with pytest.warns(ConvergenceWarning, match="30% too wide"):
-        model.set_params(thin=2).fit(X, y)
+        model.set_params(thin=40).fit(X, y)

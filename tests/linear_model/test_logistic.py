@@ -299,6 +299,7 @@ def test_same_draws_for_any_n_jobs(binary):
     assert not np.array_equal(alone.samples_, quick(random_state=1).fit(X, y).samples_)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_warm_start_goes_on(binary):
     X, y = binary
     sd = quick().fit(X, y).coef_std_
