@@ -175,6 +175,7 @@ def chains_limit(kind, X, y):
     return float(words.split()[0].rstrip("."))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
 def test_no_nan_close_to_the_limit(share):
     """Up to the limit a fit may be poor, but it is one, or an error."""

@@ -87,7 +87,7 @@ class CheckMixin:
         --------
         >>> from skbayes_sg import SGLDLogisticRegression
         >>> from skbayes_sg.datasets import make_logistic
-        >>> X, y = make_logistic(1000, 3, random_state=0)
+        >>> X, y = make_logistic(3000, 3, random_state=0)
         >>> model = SGLDLogisticRegression(random_state=0).fit(X, y)
         >>> model.check()["verdict"].unique().tolist()
         ['ok']
