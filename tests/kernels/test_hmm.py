@@ -10,8 +10,8 @@ from skbayes_sg.kernels.capabilities.buffers import (
     with_blocks,
 )
 from skbayes_sg.kernels.data.sequences import make_blocks, window
+from skbayes_sg.kernels.models import hmm_messages
 from skbayes_sg.kernels.models.hmm import hmm_work
-from skbayes_sg.kernels.models.hmm_messages import write_messages
 from skbayes_sg.kernels.models.hmm_paths import (
     add_state_probabilities,
     sequence_log_likelihoods,
@@ -34,6 +34,7 @@ from tests.kernels.hidden_markov import EMISSIONS, K, enumerated, small_model
 
 LENGTHS = (6, 3)
 # Entry points run uncompiled here: data are tiny, and there are many emissions.
+write_messages = hmm_messages.write_messages
 write_messages = getattr(write_messages, "__wrapped__", write_messages)
 passes = [
     getattr(one, "__wrapped__", one)
@@ -126,6 +127,22 @@ def test_messages_of_some_blocks_are_those_of_all():
     some = anchored(selected(model.model, rows), x).messages
     np.testing.assert_allclose(some.forward, all_of_them.forward[rows])
     np.testing.assert_allclose(some.backward, all_of_them.backward[rows])
+
+
+def test_messages_of_few_blocks_need_only_the_points_near_to_them(monkeypatch):
+    model, x, _ = small_model("diag", lengths=(400,), buffer_length=1)
+    rows = np.array([0, 3, 90, 91, 170])
+    exact = anchored(selected(model.model, rows), x).messages
+    errors = []
+    for reach in (6, 12, 24):
+        monkeypatch.setattr(hmm_messages, "REACH", reach)
+        monkeypatch.setattr(hmm_messages, "PASS", 10)
+        found = anchored(selected(model.model, rows), x).messages
+        backward = found.backward / found.backward.sum(axis=1, keepdims=True)
+        backward -= exact.backward / exact.backward.sum(axis=1, keepdims=True)
+        errors.append([abs(found.forward - exact.forward).max(), abs(backward).max()])
+        np.testing.assert_allclose(found.forward[:2], exact.forward[:2], atol=1e-12)
+    assert np.all(np.diff(errors, axis=0) < 0) and np.max(errors[2]) < 1e-4
 
 
 def test_bias_falls_geometrically_with_the_buffer():

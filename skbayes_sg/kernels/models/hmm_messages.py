@@ -1,4 +1,7 @@
-"""Messages of a hidden Markov model: one pass over all points in both directions."""
+"""Messages of a hidden Markov model: one pass over all points in both directions.
+
+If the windows are few and far apart, only the points near to them are read.
+"""
 
 import numpy as np
 
@@ -11,6 +14,7 @@ from skbayes_sg.kernels.numerics.vectors import copy_to
 from skbayes_sg.kernels.separate import without_refcounts
 
 PASS = 1024  # points that a pass over a sequence processes together
+REACH = 16 * PASS  # points beyond which nothing is remembered, if no window is between
 
 
 @with_messages.register(HMM)
@@ -47,17 +51,23 @@ def _write_forward(model, work, parts, row, stop, out):
     startprob, _, emitted = parts
     blocks, filters = model.blocks, work.filters
     begin, farthest = blocks.begin[row], window(blocks, stop - 1)[0]
+    t, before = begin, False
     copy_to(startprob, filters[0])
-    for t in range(begin, farthest, PASS):
+    while t < farthest:
+        if t < window(blocks, row)[0] - REACH:
+            t, before = window(blocks, row)[0] - REACH, True
+            for j in range(startprob.size):
+                filters[0, j] = 1.0 / startprob.size
         high = min(t + PASS, farthest)
         write_densities(model, work, emitted, t, high, begin)
-        filter_forward(t > begin, work, high - t)
+        filter_forward(before, work, high - t)
         while row < stop and window(blocks, row)[0] <= high:
             low = window(blocks, row)[0]
             if low > begin:
                 copy_to(filters[low - t], out[row])
             row += 1
         copy_to(filters[high - t], filters[0])
+        t, before = high, True
 
 
 @helper
@@ -65,10 +75,14 @@ def _write_backward(model, work, parts, row, stop, out):
     _, transitions, emitted = parts
     blocks, density, q = model.blocks, work.density, work.q
     begin, nearest = blocks.begin[row], window(blocks, row)[1]
-    i = stop - 1
+    i, high = stop - 1, blocks.end[row]
     for j in range(q.size):
         q[j] = 1.0
-    for high in range(blocks.end[row], nearest, -PASS):
+    while high > nearest:
+        if high > window(blocks, i)[1] + REACH:
+            high = window(blocks, i)[1] + REACH
+            for j in range(q.size):
+                q[j] = 1.0
         low = max(high - PASS, nearest)
         write_densities(model, work, emitted, low, high, begin)
         for t in range(high - 1, low - 1, -1):
@@ -78,3 +92,4 @@ def _write_backward(model, work, parts, row, stop, out):
                 if window(blocks, i)[1] == t:
                     copy_to(q, out[i])
                 i -= 1
+        high = low
