@@ -18,10 +18,11 @@ from skbayes_sg.inference.exploration.mlp_agreement import (
     predictions_of,
     predictive_r_hat,
 )
+from skbayes_sg.inference.exploration.mlp_features import standardization
 from skbayes_sg.inference.exploration.mlp_prior import learned_prior, scaled_precision
 from skbayes_sg.inference.exploration.mlp_temperature import USUAL
 from skbayes_sg.kernels.generic import for_kernels
-from skbayes_sg.kernels.models.mlp import MLP, network_outputs
+from skbayes_sg.kernels.models.mlp import AS_THEY_ARE, MLP, network_outputs
 from skbayes_sg.kernels.models.mlp_layers import ACTIVATIONS
 from skbayes_sg.kernels.models.mlp_prior import part_size
 from skbayes_sg.kernels.protocol.model import init_work, n_parameters
@@ -68,7 +69,8 @@ class BaseMLP(StreamingMixin, BaseSGMCMC):
         Activation function of the hidden units.
     weight_precision : {"fan-in", "hierarchical", "relevance", "gamma"} or float
         Precision (inverse variance) of the prior of each weight and bias. "fan-in"
-        scales it to the data and the sizes of layers: weights let inputs of hidden
+        scales it to the data and the sizes of layers (features of very different sizes
+        are standardized first, see `X_scale_`): weights let inputs of hidden
         units vary with variance 2 and outputs with variance 3. "hierarchical" learns
         one for the weights and one for the biases of each layer, with Gamma priors
         around those of "fan-in" that keep it from collapsing. "relevance" also learns
@@ -90,8 +92,8 @@ class BaseMLP(StreamingMixin, BaseSGMCMC):
     thin : int or "auto"
         Iterations per draw; "auto" is 100, or two epochs if that is more. If `burn_in`
         is "auto" too, chains that disagree on predictions of training rows are
-        continued once with 4 times as many, unless that would take more than about two
-        minutes of one core.
+        continued with 4 times as many, and again until they agree, unless that would
+        take more than about two minutes of one core.
     n_chains : int
         Independent chains, which start from different random weights.
     temperature : float or "auto"
@@ -112,6 +114,9 @@ class BaseMLP(StreamingMixin, BaseSGMCMC):
         The trained weights from which the first chain started.
     temperature_ : float
         The temperature used.
+    X_mean_, X_scale_ : ndarray of shape (n_features,)
+        Centers and sizes by which features are standardized on their way into the
+        network, or empty arrays if they are used as they are.
     r_hat_ : float
         R-hat of predictions, its 95 % point over training rows (see the user guide);
         NaN if there is one chain or if there are fewer than 50 draws.
@@ -120,6 +125,7 @@ class BaseMLP(StreamingMixin, BaseSGMCMC):
     """
 
     _default_sampler = "baoab"
+    X_mean_ = X_scale_ = AS_THEY_ARE  # of files of version 0.1.0, which had none
 
     def __init__(
         self,
@@ -258,14 +264,19 @@ class BaseMLP(StreamingMixin, BaseSGMCMC):
         if is_batch and "_prior" in vars(self) and hasattr(self, "samples_"):
             prior = self._prior
         elif isinstance(name, str) and name != "gamma":
+            center, size = standardization(model.rows)
+            model = for_kernels(model._replace(center=center, size=size))
             precision = scaled_precision(model)
             prior = {"precision": precision.astype(model.precision.dtype)}
+            prior |= {"center": center, "size": size}
             if model.learns_precision:
                 sizes = [part_size(model, part) for part in parts]
                 prior["shape"], prior["rate"] = learned_prior(precision, sizes)
         else:
             prior = {}
         self._prior = prior
+        self.X_mean_ = prior.get("center", AS_THEY_ARE)
+        self.X_scale_ = prior.get("size", AS_THEY_ARE)
         return for_kernels(model._replace(**prior, draws_noise=not is_batch))
 
     def _build_model(self, X, y, weights, sizes):
@@ -304,6 +315,7 @@ class BaseMLP(StreamingMixin, BaseSGMCMC):
         else:
             weights = np.full(len(draws), 1.0 / len(draws))
         model = self._build_model(X, y, np.empty(0), self.layer_sizes_)
+        model = for_kernels(model._replace(center=self.X_mean_, size=self.X_scale_))
         work, z = init_work(model), np.empty((X.shape[0], n_outputs), self.dtype)
         noise = slice(
             sum((m + 1) * n for m, n in itertools.pairwise(self.layer_sizes_)),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skbayes_sg import sample
+from skbayes_sg.inference.exploration.mlp_units import column_squares, seen_rows
 from skbayes_sg.inference.targets import make_target
 from skbayes_sg.kernels.capabilities.curvature import (
     add_hessian_diagonal,
@@ -262,6 +263,21 @@ def test_sparse_rows_equal_dense_rows(outputs):
     theta = random_theta(dense)
     assert_close(value(sparse, theta), value(dense, theta), 1e-12)
     assert_close(gradient(sparse, theta), gradient(dense, theta), 1e-12)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_network_sees_its_rows_standardized(sparse):
+    center, size = np.array([5.0, -2.0, 0.0]), np.array([0.1, 3.0, 20.0])
+    model = network(sparse=sparse, center=center, size=size)
+    seen = (network().rows - center) / size
+    by_hand = for_kernels(network()._replace(rows=seen))
+    theta = random_theta(model)
+    assert_close(value(model, theta), value(by_hand, theta), 1e-12)
+    assert_close(gradient(model, theta), gradient(by_hand, theta), 1e-12)
+    idx = np.array([0, 5, 11])
+    np.testing.assert_allclose(seen_rows(model, idx), seen[idx], rtol=1e-12)
+    squares = np.sum(seen**2, axis=0)
+    np.testing.assert_allclose(column_squares(model), squares, rtol=1e-10)
 
 
 def test_any_number_of_rows_at_once():

@@ -216,11 +216,13 @@ def test_chains_that_disagree_are_continued(wave, monkeypatch):
         monkeypatch.setattr(exploration, "MAX_RHAT", np.inf)
         first = short(**settings).fit(*wave)
         monkeypatch.setattr(exploration, "MAX_RHAT", 0.0)
+        work = 120 * first.mode_.size * 2 * 20  # of an iteration per draw
+        monkeypatch.setattr(exploration, "MAX_WORK", 32.0 * work)
         model = short(**settings).fit(*wave)
         monkeypatch.setattr(exploration, "MAX_WORK", 1.0)
         bounded = short(**settings).fit(*wave)
     assert (first.burn_in_, first.thin_, first.n_iter_) == (100, 2, 140)
-    assert (model.burn_in_, model.thin_, model.n_iter_) == (140, 8, 300)
+    assert (model.burn_in_, model.thin_, model.n_iter_) == (300, 32, 940)
     assert np.array_equal(bounded.samples_, first.samples_)
     assert first.r_hat_ > 1.0
 

@@ -55,7 +55,7 @@ FRICTION = 0.02  # of samplers with momentum: what they forget in a step
 MIN_THIN = 100
 THINNED_EPOCHS = 2  # per draw, where that is longer: gradient noise slows the chain
 BURN_IN_DRAWS = 50
-LONGER = 4  # factor by which chains that disagree are thinned more, once
+LONGER = 4  # factor by which chains that disagree are thinned more, again and again
 MAX_WORK = 3e11  # rows times weights times iterations that a lengthened fit may take
 
 
@@ -154,9 +154,9 @@ def _(model, found, settings, draws):
     if settings.thin != "auto" or settings.burn_in != "auto":
         return None
     size = batch_size_of(found.gradient) or n_rows(model)
-    first, thin = automatic_network_lengths(model, size)[1], LONGER * found.thin
+    thin = LONGER * found.thin
     work = size * n_parameters(model) * settings.n_chains * settings.n_draws * thin
-    if found.thin > first or work > MAX_WORK:
+    if work > MAX_WORK:
         return None
     return thin if predictive_r_hat(model, draws) > MAX_RHAT else None
 

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from skbayes_sg.inference.exploration.mlp_units import dense_rows, take_rows
+from skbayes_sg.inference.exploration.mlp_units import seen_rows
 from skbayes_sg.kernels.models.mlp_layers import activate
 from skbayes_sg.kernels.protocol.model import n_rows
 
@@ -31,7 +31,7 @@ def scaled_precision(model):
     """Return the lambda of each part of the weights, (n_parts,) float64."""
     rng, n = np.random.default_rng(0), n_rows(model)
     idx = np.unique(np.linspace(0, n - 1, min(n, ROWS)).astype(int))
-    a = dense_rows(take_rows(model.rows, idx)).astype(float)
+    a = seen_rows(model, idx)
     values, last = [], model.sizes.size - 2
     for k, m in enumerate(model.sizes[1:]):
         spread = OUTPUT_SPREAD if k == last else HIDDEN_SPREAD

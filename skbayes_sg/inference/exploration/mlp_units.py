@@ -44,7 +44,7 @@ def network_units(model, batch_size, thetas, sampler, h, rng, total=None):
         prior += own / len(thetas)
         own = _gradient_variance(model, batch_size, theta, rng, total)
         variance += own / len(thetas)
-    squares = _column_squares(model.rows)
+    squares = column_squares(model)
     fisher = _of_rare_features(np.maximum(fisher, 0.0), squares, model.sizes)
     variance = _of_rare_features(variance, squares, model.sizes)
     c = 30.0
@@ -113,11 +113,21 @@ def _of_rare_features(values, squares, sizes):
     return out
 
 
-def _column_squares(rows):
+def column_squares(model):
+    """Return the sums of squared features over all rows, (p,)."""
+    rows = model.rows
     if isinstance(rows, CSRRows):
-        weights = rows.data.astype(float) ** 2
-        return np.bincount(rows.indices, weights, rows.n_features)
-    return np.einsum("ij,ij->j", rows, rows).astype(float)
+        first = np.bincount(rows.indices, rows.data, rows.n_features)
+        squares = np.bincount(
+            rows.indices, rows.data.astype(float) ** 2, rows.n_features
+        )
+    else:
+        first = rows.sum(axis=0, dtype=float)
+        squares = np.einsum("ij,ij->j", rows, rows).astype(float)
+    if model.size.size == 0:
+        return squares
+    moved = squares + model.center * (n_rows(model) * model.center - 2.0 * first)
+    return np.maximum(moved, 0.0) / model.size**2
 
 
 def _gradient_variance(model, batch_size, theta, rng, total=None):
@@ -154,6 +164,12 @@ def take_rows(rows, idx):
 def dense_rows(rows):
     """Return rows as an array."""
     return _matrix(rows).toarray() if isinstance(rows, CSRRows) else rows
+
+
+def seen_rows(model, idx):
+    """Return some of the rows as the network sees them, float64."""
+    x = dense_rows(take_rows(model.rows, idx)).astype(float)
+    return (x - model.center) / model.size if model.size.size else x
 
 
 def _matrix(rows):

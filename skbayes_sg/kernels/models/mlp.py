@@ -1,6 +1,7 @@
 """Multilayer perceptrons with Gaussian weights of unknown scale.
 
     a_0 = x,    z_l = a_{l-1} W_l + b_l,    a_l = activation(z_l),    y ~ f(. | z_L)
+    or  a_0 = (x - center) / size
     entries of W_l ~ N(0, 1 / lambda),  of b_l likewise;  each lambda ~ Gamma(a, rate b)
 
 Packing of theta, for layers of sizes m_0 (features), m_1, ..., m_L (outputs):
@@ -60,6 +61,7 @@ from skbayes_sg.kernels.models.mlp_passes import (
     layer,
     offset,
     products,
+    standardize,
 )
 from skbayes_sg.kernels.models.mlp_prior import (
     mean_precision,
@@ -87,6 +89,7 @@ from skbayes_sg.kernels.protocol.target import locate
 REFRESH_EVERY = 10  # steps between two draws of the lambdas
 NOISE_ROWS = 5000  # rows between two exact draws of the noise are at least so many
 GAMMA_1_1 = np.empty(0)  # stands for shapes and rates of 1
+AS_THEY_ARE = np.empty(0)  # stands for features that are not standardized
 
 
 class MLP(NamedTuple):
@@ -104,6 +107,8 @@ class MLP(NamedTuple):
     shape: np.ndarray = GAMMA_1_1  # (2 L,) of the priors of the lambdas, or empty
     rate: np.ndarray = GAMMA_1_1
     by_input: bool = False  # each input has a lambda: m_0 - 1 more than 2 L
+    center: np.ndarray = AS_THEY_ARE  # (m_0,) of the features, (x - center) / size
+    size: np.ndarray = AS_THEY_ARE  # are what the network sees, or both empty
     draws_noise: bool = True  # the rows are all, so that the noise can be drawn exactly
 
 
@@ -349,7 +354,10 @@ def network_outputs(model, work, theta, out):
 @helper
 def _outputs(model, work, theta, rows):
     n, sizes = rows.size, model.sizes
-    copy_rows(model.rows, rows, layer(work.a, sizes, 0, n))
+    x = layer(work.a, sizes, 0, n)
+    copy_rows(model.rows, rows, x)
+    if model.size.size > 0:
+        standardize(model.center, model.size, x)
     return forward(model.activation, theta, sizes, n, work.a)
 
 

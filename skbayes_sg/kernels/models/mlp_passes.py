@@ -49,6 +49,14 @@ def layer(buffer, sizes, k, n):
 
 
 @helper
+def standardize(center, size, x):
+    """Replace the rows x, (n, m_0), by (x - center) / size."""
+    for b in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[b, j] = (x[b, j] - center[j]) / size[j]
+
+
+@helper
 def forward(activation, theta, sizes, n, a):
     """Fill `a` from layer 0, which holds the rows, and return its last layer z_L."""
     last = sizes.size - 1
