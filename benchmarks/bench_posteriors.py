@@ -131,7 +131,8 @@ def ours(X, y, name):
 
     fit(n_draws=2, burn_in=1, thin=1)  # to compile
     estimator, seconds, caught = fit()
-    note = f"step {estimator.step_size_:.3g}, thin {estimator.thin_}"
+    name = type(estimator.sampler_).__name__
+    note = f"{name}, step {estimator.step_size_:.3g}, thin {estimator.thin_}"
     if any(w.category.__name__ == "ConvergenceWarning" for w in caught):
         note += ", warned"
     return estimator.samples_, seconds, note

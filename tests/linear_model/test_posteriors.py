@@ -4,6 +4,7 @@ Posteriors of two parameters have references by quadrature; the others by long
 Hamiltonian chains of this file's own, with relative errors below 0.005.
 """
 
+import warnings
 from functools import cache
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, softmax
 from sklearn import datasets
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 
 from skbayes_sg import (
@@ -59,6 +61,12 @@ def outlier():
     X = rng.normal(size=(200, 1))
     X[0] = 1e3
     return X, rng.random(200) < expit(X[:, 0]), 10.0
+
+
+def far_outlier():
+    X, y, prior_variance = outlier()
+    X[0] = 1e6
+    return X, y, prior_variance
 
 
 def wine():
@@ -221,3 +229,28 @@ def test_every_class_on_every_posterior(problem, reference):
     found = {cls: worst(fits(cls, *problem(), n_seeds=20), mean, sd) for cls in CLASSES}
     for low, high, error in found.values():
         assert 0.93 <= low and high <= 1.07 and error <= 0.15, found
+
+
+def test_single_precision_with_a_tiny_column():
+    """A column of 1e-4 tells nothing, so that its coefficient keeps its prior."""
+    mean, sd = quadrature(separable)
+    X, y, prior_variance = separable()
+    X = np.column_stack([np.full(len(X), 1e-4), X]).astype(np.float32)
+    (model,) = fits(SGHMCLogisticRegression, X, y, prior_variance)
+    draws = model.samples_.reshape(-1, 3)
+    mean, sd = np.append(0.0, mean), np.append(np.sqrt(prior_variance), sd)
+    # 4,000 draws with little autocorrelation: errors of 0.03 sd and 2 %
+    assert np.abs((draws.mean(axis=0) - mean) / sd).max() < 0.12
+    np.testing.assert_allclose(draws.std(axis=0) / sd, 1.0, atol=0.08)
+
+
+def test_single_precision_with_an_outlier_of_a_million():
+    """The draws are right, or `fit` says that they are not."""
+    X, y, prior_variance = far_outlier()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        (model,) = fits(
+            SGHMCLogisticRegression, X.astype(np.float32), y, prior_variance
+        )
+    low, high, error = worst([model], *quadrature(far_outlier))
+    assert caught or (0.92 < low and high < 1.08 and error < 0.12)

@@ -15,6 +15,7 @@ import numpy as np
 from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.exploration.metropolis import FIRST_RETRY, may_replace
 from skbayes_sg.inference.exploration.request import Exploration, chosen
+from skbayes_sg.inference.exploration.unimodal import automatic_lengths
 from skbayes_sg.inference.optimize import find_mode
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.generic import for_kernels
@@ -32,7 +33,7 @@ BURN_IN = 20
 MIN_PARAMETERS = 256  # from which on fewer gradients are worth another pilot
 MAX_NUMBERS = 2**24  # of rows times features
 MANY_GRADIENTS = 30  # per draw, from which on other samplers are slow
-PRIORS_OWN = 0.5  # largest share of a prior variance that a Gaussian posterior leaves
+PRIORS_OWN = 0.5  # share of its prior variance that some direction must keep
 BIAS = 4.0  # times as many gradients are worth exact draws: few Hessians promise much
 
 
@@ -55,20 +56,27 @@ def is_slow(model, request, found):
     if not (small and may_replace(model, request)):
         return False
     region, typical = request.memory["survey"][:2]
-    if not typical.is_exact or gradients_per_draw(found) < MANY_GRADIENTS:
+    if not typical.is_exact or _cost(found, request) < MANY_GRADIENTS:
         return False
     return np.linalg.norm(region.factor / sd[:, None], 2) ** 2 > PRIORS_OWN
 
 
 def is_better(found, other, request):
-    """Whether the exact `found` replaces the exploration `other`."""
-    cost = gradients_per_draw(found)
-    return request.share < 1.0 or cost <= BIAS * gradients_per_draw(other)
+    """Whether trajectories along the prior replace the exploration `other`."""
+    cost = _gradients(found.sampler)
+    return request.share < 1.0 or cost <= BIAS * _cost(other, request)
 
 
-def gradients_per_draw(found):
-    """Return how many gradients a draw takes."""
-    return found.thin * 0.5 * (getattr(found.sampler, "n_leapfrog", 1) + 1)
+def _cost(found, request):
+    """Return how many gradients it takes to forget a draw, whatever `thin` is."""
+    region, _, _, noise = request.memory["survey"]
+    thin = automatic_lengths(found.sampler, region, found.step_size, noise)[1]
+    return thin * _gradients(found.sampler)
+
+
+def _gradients(sampler):
+    """Return the mean number of gradients of an iteration."""
+    return 0.5 * (getattr(sampler, "n_leapfrog", 1) + 1)
 
 
 def explore_predictors(inner, request):
