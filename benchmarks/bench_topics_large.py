@@ -24,6 +24,7 @@ from skbayes_sg.metrics import completion_perplexity
 K, W, ALPHA, BETA = 50, 10_000, 0.1, 0.05
 N_TEST = 500
 BLOCK = 50_000  # documents generated at a time
+ITERATIONS = 200  # per sweep
 
 
 def generate(folder, n_documents, length):
@@ -121,11 +122,12 @@ def main():
     truth = completion_perplexity(test, topics + 1e-12, ALPHA)
     print(f"{n} documents, {X.sum():.4g} tokens, {X.nnz:.4g} pairs, truth {truth:.0f}")
     settings = {"doc_topic_prior": ALPHA, "topic_word_prior": BETA, "n_draws": 2}
-    settings |= {"n_chains": arguments.chains, "random_state": 0, "batch_size": n}
+    settings |= {"n_chains": arguments.chains, "random_state": 0}
+    settings |= {"batch_size": max(1, n // ITERATIONS), "thin": ITERATIONS}
     make = SGMCMCLatentDirichletAllocation
-    make(K, burn_in=1, thin=1, **settings | {"batch_size": "auto"}).fit(X[:200])
+    make(K, burn_in=1, **settings | {"batch_size": "auto", "thin": 1}).fit(X[:200])
     for sweeps in arguments.sweeps:
-        model = make(K, burn_in=sweeps - 2, thin=1, **settings)
+        model = make(K, burn_in=(sweeps - 2) * ITERATIONS, **settings)
         foretold = model.memory_needed(X) / 2**20
         began = time.process_time()
         with PeakMemory() as peak:

@@ -31,6 +31,11 @@ def check_counts(estimator, X, reset):
         Whether this is the data to fit.
     """
     name = type(estimator).__name__
+    if isinstance(X, str) or (np.ndim(X) == 1 and all(isinstance(x, str) for x in X)):
+        raise ValueError(
+            f"X holds texts in place of counts of words; {name} needs the result of "
+            "CountVectorizer().fit_transform(texts), best in a pipeline"
+        )
     X = validate_data(
         estimator,
         with_valid_indices(X),

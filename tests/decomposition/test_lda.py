@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skbayes_sg import SGMCMCLatentDirichletAllocation
 from skbayes_sg.datasets import make_documents
+from skbayes_sg.inference.alignment import align
 from skbayes_sg.inference.monitoring import monitored
 from skbayes_sg.inference.topics import permute
 from skbayes_sg.kernels.samplers import SCIR, SGLD, ExpandedMean
@@ -61,6 +62,21 @@ def test_topics_that_share_no_words_are_found(fitted):
     assert 0.8 < z.std() < 1.2
     assert np.abs(z.mean()) < 0.2
     assert model.affinity_.min() > 0.98
+
+
+def test_chains_seldom_miss_a_topic():
+    """Of chains that start with eight topics, more than half did."""
+    k, w, n_chains, n_missing = 8, 60, 8, 0
+    for seed in range(3):
+        data = make_documents(300, w, k, random_state=seed)
+        priors = {"doc_topic_prior": 0.1, "topic_word_prior": 0.05}
+        model = lda(n_components=k, n_chains=n_chains, burn_in=100, n_draws=1, **priors)
+        counts = model.fit(data.X).samples_[:, 0, : k * w].reshape(n_chains, k, w)
+        affinity = align(counts, data.topics + 1e-9).affinity
+        n_missing += (affinity.min(axis=1) < 0.9).sum()
+    # Of 24. If each misses one with a probability of 0.05, as 4 of 80 others did, more
+    # than 6 miss one with a probability of 1e-4.
+    assert n_missing <= 6
 
 
 def test_pseudo_counts_add_up_to_the_tokens_and_the_prior(fitted):
@@ -248,6 +264,7 @@ def test_fit_compares_chains_by_what_no_label_changes(fitted):
 
 
 BAD = {
+    "texts": (["a cat", "a dog"], "texts in place of counts of words"),
     "negative": (-np.ones((3, 4), int), "Negative"),
     "fractions": (np.full((3, 4), 0.5), "not a whole number"),
     "no tokens": (np.zeros((3, 4), int), "no tokens"),
