@@ -67,7 +67,8 @@ fig, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
 for j, k in enumerate(top):
     label = " ".join(table.words[k][:3])
     places = np.arange(len(lengths)) + 0.1 * j
-    ax.errorbar(places, mean[:, k], std[:, k], fmt="o", label=f"topic {k}: {label}")
+    bars = np.minimum(std[:, k], mean[:, k]), std[:, k]  # no share is negative
+    ax.errorbar(places, mean[:, k], bars, fmt="o", label=f"topic {k}: {label}")
 ax.set(xticks=np.arange(len(lengths)), xticklabels=lengths, xlabel="words read")
 ax.set(ylabel="share of the document")
 ax.legend(fontsize=8)
