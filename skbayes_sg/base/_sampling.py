@@ -272,9 +272,13 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
             return
         mixing = look_at(fit.found.model, fit.draws)
         if mixing.failed:
-            warn_of_mixing(mixing, self.n_chains, is_automatic)
+            self._warn_of_mixing(mixing, is_automatic)
         elif fit.sd_error != 0.0:
             warn_of_sds(fit.sd_error, is_automatic)
+
+    def _warn_of_mixing(self, mixing, is_automatic):
+        """Say how the chains disagree, and what to do."""
+        warn_of_mixing(mixing, self.n_chains, is_automatic)
 
     def _set_draws(self, draws, step_sizes):
         """Set draws with their weights, or the moments of draws that are not kept."""

@@ -209,6 +209,18 @@ class LinkAnswersMixin:
             )
         return table.sort_values("size", ascending=False)
 
+    def _warn_of_mixing(self, mixing, is_automatic):
+        """Warn of communities, but not of links: these are averages over chains."""
+        sign = "have moved little" if mixing.r_hat is None else "disagree"
+        number = "" if mixing.r_hat is None else f" (R-hat {mixing.r_hat:.2f})"
+        warn_user(
+            f"the chains {sign}{number}, as those of most networks do: single "
+            "communities are uncertain beyond their standard deviations, and summary() "
+            "tells which. Trust predict_link(), which averages over chains; more "
+            "n_chains make it better. A larger burn_in or fewer communities may help",
+            ConvergenceWarning,
+        )
+
     @property
     def ksd(self) -> float | tuple[float, float]:
         """Not for graphs, whose conditional draws have no gradients to compare with."""

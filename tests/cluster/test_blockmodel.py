@@ -275,6 +275,15 @@ def test_summary_tells_where_chains_disagree(graph, fitted):
         blockmodel(n_components=8).fit(noise | noise.T).summary()
 
 
+def test_fits_tell_where_chains_disagree():
+    """A ring of cliques with fewer communities: chains merge others of them."""
+    matrix = np.kron(np.eye(8), np.ones((6, 6)) - np.eye(6))
+    for a in range(0, 48, 6):
+        matrix[a, a - 1] = matrix[a - 1, a] = 1
+    with pytest.warns(ConvergenceWarning, match="Trust predict_link"):
+        blockmodel(n_components=5, burn_in=20).fit(matrix)
+
+
 def test_pickles_and_clones(fitted):
     again = pickle.loads(pickle.dumps(fitted))
     expected = fitted.predict_link([[0, 1]])
