@@ -104,6 +104,16 @@ def test_scales_have_their_law(law):
     assert abs(out.mean() - mean) < 0.06 * sd and abs(out.std() / sd - 1) < 0.05
 
 
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
+def test_chains_that_have_diverged_do_not_hang(law):
+    """Their scales stay; until the next check, no loop waits for what cannot come."""
+    for far in (np.nan, np.inf, 1e300):
+        out, rng = np.empty(3), np.random.default_rng(0)
+        with np.errstate(all="ignore"):
+            scales(Mixture(law, np.ones(4), 0.7), np.full(4, far), rng, out)
+            precisions(law, far, rng, out)
+
+
 @pytest.mark.parametrize("dense", [True, False])
 def test_coordinates_follow_and_theta_stays(dense):
     rng = np.random.default_rng(0)

@@ -18,9 +18,12 @@ def log_density(law, x):
 def draw_by_slices(law, old, width, rng):
     """Return the next state of a chain at `old` that leaves the law invariant.
 
-    Slices are found in steps of `width`, about a standard deviation for speed.
+    Slices are found in steps of `width`, about a standard deviation for speed. The last
+    call of `log_density` is at the new state, unless the density is not finite.
     """
     level = log_density(law, old) + math.log(1.0 - rng.random())
+    if not abs(level) < math.inf:  # of a chain that has diverged: slices have no ends
+        return old
     low = old - width * rng.random()
     high = low + width
     while log_density(law, low) > level:
@@ -28,7 +31,7 @@ def draw_by_slices(law, old, width, rng):
     while log_density(law, high) > level:
         high += width
     new = low + (high - low) * rng.random()
-    while log_density(law, new) < level:
+    while not log_density(law, new) >= level:
         low, high = (new, high) if new < old else (low, new)
         new = low + (high - low) * rng.random()
     return new

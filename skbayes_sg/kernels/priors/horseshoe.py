@@ -34,6 +34,8 @@ def _(law, z):
 
 @draw_precision.register(Horseshoe)
 def _(law, z, rng):
+    if not abs(z) < math.inf:  # of a chain that has diverged: nothing would be accepted
+        return 0.0
     x = max(0.5 * z * z, LEAST)
     if x >= 1.0:
         while True:
