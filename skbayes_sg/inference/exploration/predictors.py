@@ -58,13 +58,14 @@ def is_slow(model, request, found):
     region, typical = request.memory["survey"][:2]
     if not typical.is_exact or _cost(found, request) < MANY_GRADIENTS:
         return False
-    return np.linalg.norm(region.factor / sd[:, None], 2) ** 2 > PRIORS_OWN
+    widths = np.linalg.svd(region.factor / sd[:, None], compute_uv=False)
+    least = math.pi / (4.0 * widths[-1])  # gradients at the limit of stability
+    return widths[0] ** 2 > PRIORS_OWN and least < affordable(found, request)
 
 
-def is_better(found, other, request):
-    """Whether trajectories along the prior replace the exploration `other`."""
-    cost = _gradients(found.sampler)
-    return request.share < 1.0 or cost <= BIAS * _cost(other, request)
+def affordable(other, request):
+    """Return the mean gradients of trajectories that are to replace `other`."""
+    return BIAS * _cost(other, request)
 
 
 def _cost(found, request):
@@ -79,14 +80,17 @@ def _gradients(sampler):
     return 0.5 * (getattr(sampler, "n_leapfrog", 1) + 1)
 
 
-def explore_predictors(inner, request):
+def explore_predictors(inner, request, most=math.inf):
     """Return the `Exploration` of a reduced regression, see `wide`.
 
-    `request.start` and recorded draws hold parameters of that regression.
+    None if trajectories take more than `most` gradients on average. `request.start` and
+    recorded draws hold parameters of that regression.
     """
     if "predictors" not in request.memory:
-        request.memory["predictors"] = _survey(inner, request)
+        request.memory["predictors"] = _survey(inner, request, most)
     found = request.memory["predictors"]
+    if _gradients(_sampler(found.step)) > most:
+        return None
     model, settings = found.model, request.settings
     step, start = found.step, request.start
     step *= math.sqrt(min(1.0, FIRST_RETRY * request.share))
@@ -110,8 +114,11 @@ def explore_predictors(inner, request):
     )
 
 
-def _survey(inner, request):
-    """Return a step whose trajectories are mostly accepted, and where they lead."""
+def _survey(inner, request, most):
+    """Return a step whose trajectories are mostly accepted, and where they lead.
+
+    The search ends where they take many more than `most` gradients.
+    """
     with one_blas_thread():
         model, mode = for_kernels(in_predictors(inner)), find_mode(inner)
     draws, step = np.tile(theta_of(model, mode), (CHAINS, 1)), FIRST_STEP
@@ -134,6 +141,8 @@ def _survey(inner, request):
         rate = np.mean([stats["acceptance"] for stats in info.stats])
         change = 4.0 * (rate - ACCEPTANCE) / (number + 3) ** 0.75  # Robbins-Monro
         step = min(LARGEST_STEP, step * math.exp(change))
+        if _gradients(_sampler(step)) > 4.0 * most:
+            break
     return Predicted(model, mode, draws, step)
 
 

@@ -11,6 +11,7 @@ whatever the data are. Chains sample a. Each recorded draw gets a b of its own, 
 all q parameters are exact draws given a, and iterations cost r numbers, not q.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -19,8 +20,8 @@ from scipy.linalg import svd
 from skbayes_sg.inference.exploration.metropolis import may_replace
 from skbayes_sg.inference.exploration.one_mode import explore
 from skbayes_sg.inference.exploration.predictors import (
+    affordable,
     explore_predictors,
-    is_better,
     is_slow,
 )
 from skbayes_sg.inference.exploration.region import MAX_DENSE
@@ -91,8 +92,8 @@ def _(model, request):
         found = explore.dispatch(object)(model, request)
         if not is_slow(model, request, found):
             return found
-        other = _along_prior(*_reduced(model, request))
-        return other if is_better(other, found, request) else found
+        most = math.inf if request.share < 1.0 else affordable(found, request)
+        return _along_prior(*_reduced(model, request), most) or found
     inner, seen, request = _reduced(model, request)
     if n_parameters(inner) > MAX_DENSE and may_replace(inner, request):
         return _along_prior(inner, seen, request)
@@ -100,9 +101,11 @@ def _(model, request):
     return found._replace(mode=seen.theta_of_seen(found.mode), completion=seen)
 
 
-def _along_prior(inner, seen, request):
-    """Return an exploration whose recorded draws are those of `inner`."""
-    found = explore_predictors(inner, request)
+def _along_prior(inner, seen, request, most=math.inf):
+    """Return an exploration by trajectories of up to `most` gradients, or None."""
+    found = explore_predictors(inner, request, most)
+    if found is None:
+        return None
     return found._replace(mode=seen.theta_of_seen(found.mode), completion=seen)
 
 
