@@ -14,6 +14,7 @@ from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.divergence import DivergenceError
 from skbayes_sg.inference.exploration.one_mode import explore
 from skbayes_sg.inference.exploration.rating_axes import with_principal_axes
+from skbayes_sg.inference.exploration.rating_sweeps import is_swept, swept
 from skbayes_sg.inference.exploration.request import (
     Exploration,
     check_batch_size,
@@ -64,7 +65,7 @@ WARM_UP_REFRESH = 4  # iterations per draw of the noise, a pass over all ratings
 ROUNDS = 10, 20, 40, 80  # iterations before each measurement of the units
 LATE_ROUNDS = 160, 320  # where there are few ratings
 CONTINUED = (20,)  # where chains start at earlier draws, or at those of a sample
-SAMPLED = 1_000_000  # ratings, or a tenth, that the first rounds see if there are more
+SAMPLED = 1_000_000  # ratings, or a tenth, that first looks see if there are more
 FEW = 3000  # ratings
 MEASURED = 100_000  # ratings at which a measurement looks, over several draws
 MARGIN = 6.0  # sds of the log of the largest curvature, over draws, that steps allow
@@ -200,7 +201,8 @@ def row_geometry(model, draws, earlier=None):
     curvature = np.concatenate([total.ravel(), _hyper_curvature(model, places[0][0])])
     unit = 1.0 / np.sqrt(curvature)
     if earlier is None:
-        n_iter, direction = 15, np.random.default_rng(0).standard_normal(unit.size)
+        n_iter = 15 if n_rows(model) <= SAMPLED else 8
+        direction = np.random.default_rng(0).standard_normal(unit.size)
     else:
         n_iter, direction = 6, earlier.direction.copy()
     logs = np.log(
@@ -238,15 +240,21 @@ def random_start(model, rng):
 
 
 def warm_up(model, draws, request):
-    """Move recorded draws, (n_chains, dim), towards the posterior, by full gradients.
+    """Move recorded draws, (n_chains, dim), towards the posterior.
 
-    Returns the draws and the geometry there. Many ratings are sampled first, since a
+    Returns the draws and the geometry there. Many ratings are swept. Models that cannot
+    be swept move by full gradients, and see a sample of many ratings first, since a
     tenth of them puts the factors of items close to where all of them do, and those of
-    users follow in few iterations. With few ratings the curvature is tens of
-    times larger at some draws than at others, so it is measured at many of them.
+    users follow in few iterations. With few ratings the curvature is tens of times
+    larger at some draws than at others, so it is measured at many of them.
     """
     model = for_kernels(model._replace(refresh_every=WARM_UP_REFRESH))
     n = n_rows(model)
+    if request.start is None and is_swept(model):
+        request.progress.expect(len(draws) * _least_iterations(request))
+        draws = swept(model, draws, request.seed("sweeps"), request.settings.n_jobs)
+        draws = with_principal_axes(model, draws)
+        return draws, row_geometry(model, draws)
     stages = [(model, ROUNDS + LATE_ROUNDS if n <= FEW else ROUNDS)]
     if request.start is not None and n > FEW:
         stages = [(model, CONTINUED)]
@@ -349,12 +357,14 @@ def with_noise(model):
     A rating far out would drag its factors along before the noise of its user and its
     item has grown. Conditional means, in turn.
     """
-    n, users, items = model.n_users, *model.pairs[:, :2].T
+    some = slice(None, None, max(1, model.y.size // SAMPLED))
+    n, users, items = model.n_users, *model.pairs[some, :2].T
     alpha, rate, learns, dof, own, unobserved = model.noise
     if unobserved > 0.0:
         return model
-    weights = model.weights if model.weights.size else np.ones(model.y.size)
-    squares, own = weights * model.y.astype(np.float64) ** 2, own.astype(np.float64)
+    y, own = model.y[some].astype(np.float64), own.astype(np.float64)
+    weights = model.weights[some] if model.weights.size else np.ones(y.size)
+    squares = weights * y**2
     item_rows = slice(n, n + model.n_items)
     sides = (users, items, slice(n)), (items, users, item_rows)
     for _ in range(NOISE_ROUNDS):

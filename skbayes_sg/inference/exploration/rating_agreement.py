@@ -17,6 +17,7 @@ ENOUGH = 0.25  # of the draws of all chains are effective, or
 MANY = 100  # effective ones
 LONGER = 4  # times the thinning, if there are fewer
 MAX_WORK = 1e8  # numbers that all iterations read: about a second
+MIN_JUDGED = 20  # draws, the quartiles of fewer say little of their spread
 IQR_OF_NORMAL = 1.349  # in standard deviations
 
 
@@ -50,6 +51,8 @@ def _(model, found, draws):
     """
     values = monitored(model, draws)
     values = values.reshape(-1, values.shape[-1])
+    if len(values) < MIN_JUDGED:
+        return
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75], axis=0)
     spread = (high - low) / IQR_OF_NORMAL
     away = np.abs(values - middle).max(axis=0)

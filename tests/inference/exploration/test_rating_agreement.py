@@ -43,3 +43,9 @@ def test_excursions_are_found(fitted):
     draws[0, 20:25] *= 10.0
     with pytest.raises(DivergenceError, match="was .* away for a while.*try step_size"):
         check_fit(model, FOUND, draws)
+
+
+def test_excursions_are_not_sought_among_few_draws(fitted):
+    draws = fitted.samples_[:, :3].copy()
+    draws[0, 1] *= 10.0
+    check_fit(fitted._model, FOUND, draws)
