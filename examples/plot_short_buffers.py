@@ -57,15 +57,17 @@ def errors(X):
     return np.reshape(found, (2, -1)), fitted.buffer_length_
 
 
+places = np.arange(len(BUFFERS))  # the lengths double from place to place
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), sharey=True)
 series = {"seen at once": (0.9, 0.4), "slow and noisy": (0.99, 1.5)}
 for axis, (name, (stay, noise)) in zip(axes, series.items(), strict=True):
     (without, with_them), chosen = errors(simulated(stay, noise))
-    axis.semilogy(BUFFERS, np.maximum(without, 1e-12), "o-", label="no messages")
-    axis.semilogy(BUFFERS, np.maximum(with_them, 1e-12), "s-", label="with messages")
+    axis.semilogy(places, np.maximum(without, 1e-12), "o-", label="no messages")
+    axis.semilogy(places, np.maximum(with_them, 1e-12), "s-", label="with messages")
     axis.axhline(0.02, color="0.5", ls="--", lw=1)
-    axis.axvline(chosen, color="0.5", ls=":", lw=1)
-    axis.set(xlabel="buffer length", title=name, xscale="symlog")
+    axis.axvline(1 + np.log2(chosen), color="0.5", ls=":", lw=1)
+    axis.set_xticks(places, BUFFERS)
+    axis.set(xlabel="buffer length", title=name)
 axes[0].set_ylabel("error of the gradient / posterior sd")
 axes[0].legend()
 figure.tight_layout()
