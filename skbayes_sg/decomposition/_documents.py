@@ -31,7 +31,8 @@ def check_counts(estimator, X, reset):
         Whether this is the data to fit.
     """
     name = type(estimator).__name__
-    if isinstance(X, str) or (np.ndim(X) == 1 and all(isinstance(x, str) for x in X)):
+    is_list = isinstance(X, str | list | tuple) or getattr(X, "ndim", 2) == 1
+    if is_list and len(X) > 0 and all(isinstance(x, str) for x in X):
         raise ValueError(
             f"X holds texts in place of counts of words; {name} needs the result of "
             "CountVectorizer().fit_transform(texts), best in a pipeline"

@@ -141,7 +141,8 @@ def first_topics(model, seed, n_chains, n_jobs=None):
         learns_alpha=False,
         learns_beta=False,
         n_extra=n_extra,
-        merge_after=FIRST_SWEEPS // 2,
+        merge_after=FIRST_SWEEPS // 4,
+        n_rounds=2,
     )
     draws = sample(
         start,

@@ -5,8 +5,8 @@ import pytest
 
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.models.lda import LDA, UNKNOWN, list_offsets, set_prior
-from skbayes_sg.kernels.models.lda_start import merge_topics
-from skbayes_sg.kernels.models.lda_topics import _add
+from skbayes_sg.kernels.models.lda_start import merge_topics, split_topics
+from skbayes_sg.kernels.models.lda_topics import add_token
 from skbayes_sg.kernels.protocol.model import init_work
 
 W = 6
@@ -38,7 +38,7 @@ def state(alpha, rng):
     set_prior(work, np.log(np.append(alpha, 0.1)))
     for i in range(380):  # the last tokens were not visited
         work.z[i] = z[i]
-        _add(work, model.offsets[words[i]], words[i], z[i], W * 0.1)
+        add_token(work, model.offsets[words[i]], words[i], z[i], W * 0.1)
     return model, work, words, z
 
 
@@ -63,3 +63,21 @@ def test_parts_of_a_topic_are_put_together(rng, alpha):
         np.testing.assert_array_equal(counts, np.bincount(own, minlength=5))
         rest = slice(listed.stop, model.offsets[w + 1])
         assert np.all(work.topics[rest] == 5) and np.all(work.counts[rest] == 0)
+
+
+def test_split_topics_keep_their_tokens(rng):
+    model, work, words, _ = state(np.array([0.1, 0.2]), rng)
+    merge_topics(model, work)
+    before = work.z.copy()
+    split_topics(model, work, rng)
+    assert work.n_used[0] == 5
+    np.testing.assert_array_equal(work.z[:380] % 2, before[:380])  # topic k or k + 2
+    np.testing.assert_array_equal(work.n_k, np.bincount(work.z[:380], minlength=5))
+    # Halves of the 380 tokens: four standard errors.
+    assert np.abs((work.z[:380] >= 2).mean() - 0.5) < 4 * 0.5 / np.sqrt(380)
+    for w in range(W):
+        listed = slice(model.offsets[w], model.offsets[w] + work.n_listed[w])
+        counts = np.zeros(5)
+        counts[work.topics[listed]] = work.counts[listed]
+        own = work.z[:380][words[:380] == w]
+        np.testing.assert_array_equal(counts, np.bincount(own, minlength=5))

@@ -36,9 +36,10 @@ from skbayes_sg.kernels.protocol.model import n_parameters, n_rows, theta_of
 BURN_IN = 200  # sweeps
 THIN = 10  # sweeps per draw
 REFRESH = 5  # sweeps per draw of the priors
-FIRST_TOKENS = 500_000  # at least, of the documents with which a chain starts
-N_FIRST, N_EACH = 50, 4  # sweeps over these, and over those of every later stage
-LEAST_FIRST = 5  # sweeps; after fewer, too many topics are not worth it
+FIRST_TOKENS = 1_000_000  # at least, of the documents with which a chain starts
+N_FIRST, N_EACH = 100, 4  # sweeps over these, and over those of every later stage
+LEAST_FIRST = 10  # sweeps; in fewer, it is not worth to have too many topics
+N_ROUNDS = 2  # of merging topics
 TOLERANCE = 0.25  # relative excess of variance from the noise of minibatches
 BATCHES, LEAST_BATCH = 20, 50  # automatic minibatches, in documents
 MINIBATCH_BURN_IN = 40  # sweeps
@@ -69,16 +70,19 @@ def growth(model, gradient, burn_in):
     before the first draw.
     """
     n, size = n_rows(model), gradient.batch_size
-    spare = 0.25 * (burn_in * size / n - 1.0)  # sweeps for either half of the start
-    n_each = max(0, min(N_EACH, int(spare)))
-    n_stages = int(math.log2(max(1.0, model.words.size / FIRST_TOKENS)))
-    n_stages = n_stages if n_each > 0 else 0
-    n_first = max(0, min(N_FIRST, int(spare * 2**n_stages)))
+    spare = max(0.0, 0.5 * (burn_in * size / n - 1.0))  # sweeps
+    n_stages, n_each = int(math.log2(max(1.0, model.words.size / FIRST_TOKENS))), 1
+    if n_stages > 0:  # one half for the first stage, one for the others
+        spare *= 0.5
+        n_each = min(N_EACH, int(spare))
+        n_stages = n_stages if n_each > 0 else 0
+    n_first = min(N_FIRST, int(spare * 2**n_stages))
     if n_first < LEAST_FIRST:
         return model._replace(n_extra=0), gradient
-    merge_after = math.ceil(n_first * math.ceil(n / 2**n_stages) / size)
+    visits = n_first / N_ROUNDS * math.ceil(n / 2**n_stages)
     gradient = gradient._replace(n_stages=n_stages, n_first=n_first, n_each=n_each)
-    return model._replace(merge_after=merge_after), gradient
+    rounds = {"n_rounds": N_ROUNDS, "merge_after": math.ceil(visits / size)}
+    return model._replace(**rounds), gradient
 
 
 @explore.register(MinibatchLDA)

@@ -58,6 +58,7 @@ class LDA(NamedTuple):
     refresh_every: int = 1  # iterations between draws of learned priors
     n_extra: int = 0  # topics that a chain has in addition until they are merged
     merge_after: int = 0  # iterations
+    n_rounds: int = 1  # in which topics are merged; after all but the last, split again
 
 
 class LDAWork(NamedTuple):
@@ -81,6 +82,7 @@ class LDAWork(NamedTuple):
     sums: np.ndarray  # (K + LANES,) cumulative weights of the topics of one word
     random: np.ndarray  # (1,) uint64: state of the uniform numbers of one document
     n_used: np.ndarray  # (1,) topics that tokens may have
+    n_merged: np.ndarray  # (1,) how often topics were merged
 
 
 def n_extra_topics(n_topics):
@@ -131,6 +133,7 @@ def _(model):
         sums=_zeros_apart(k + LANES),
         random=_zeros_apart(1, np.uint64),
         n_used=np.array([k], np.int64),
+        n_merged=np.zeros(1, np.int64),
     )
 
 

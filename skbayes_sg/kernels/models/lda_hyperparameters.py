@@ -16,15 +16,15 @@ import math
 
 from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.models.lda import LDA, count_document, set_prior
-from skbayes_sg.kernels.models.lda_start import merge_topics
+from skbayes_sg.kernels.models.lda_start import merge_topics, split_topics
 from skbayes_sg.kernels.numerics.positive import draw_gamma
 from skbayes_sg.kernels.protocol.model import needs_refresh, refresh
 
 
 @needs_refresh.register(LDA)
 def _(model, t):
-    if t + 1 <= model.merge_after:
-        return t + 1 == model.merge_after
+    if t < model.n_rounds * model.merge_after:
+        return (t + 1) % model.merge_after == 0
     learns = model.learns_alpha or model.learns_beta
     return learns and (t + 1) % model.refresh_every == 0
 
@@ -36,6 +36,8 @@ def _(model, target, position, rng):
     set_prior(work, position)
     if work.n_used[0] > model.n_topics:
         merge_topics(model, work)
+        if work.n_merged[0] < model.n_rounds:
+            split_topics(model, work, rng)
         return
     if model.learns_alpha:
         _draw_alpha(model, work, position, rng)

@@ -9,7 +9,8 @@ probable are merged, again and again:
         = sum_w [g(n_aw + n_bw) + g(0) - g(n_aw) - g(n_bw)],  g(n) = log Gamma(beta + n)
         - h(n_a + n_b) - h(0) + h(n_a) + h(n_b),          h(n) = log Gamma(W beta + n)
 
-Only words that occur in both topics matter to the first sum.
+Only words that occur in both topics matter to the first sum. This may be done several
+times, each time after all topics were split.
 """
 
 import math
@@ -18,6 +19,7 @@ import numpy as np
 
 from skbayes_sg.kernels.generic import helper
 from skbayes_sg.kernels.models.lda import UNKNOWN
+from skbayes_sg.kernels.models.lda_topics import add_token
 
 
 @helper
@@ -49,6 +51,26 @@ def merge_topics(model, work):
         for j in range(model.offsets[w], model.offsets[w] + work.n_listed[w]):
             work.topics[j] = new[work.topics[j]]
     work.n_used[0] = left.size
+    work.n_merged[0] += 1
+
+
+@helper
+def split_topics(model, work, rng):
+    """Give half of the tokens of each topic to a new one, as far as there are any."""
+    mass = (model.offsets.size - 1) * work.prior[-1]
+    work.n_used[0] = work.n_k.size
+    work.n_k[:] = 0.0
+    work.n_listed[:] = 0
+    work.topics[:] = work.n_k.size
+    work.counts[:] = 0
+    for i in range(work.z.size):
+        k, w = work.z[i], model.words[i]
+        if k == UNKNOWN:
+            continue
+        if k < model.n_extra and rng.random() < 0.5:
+            k += model.n_topics
+        work.z[i] = k
+        add_token(work, model.offsets[w], w, k, mass)
 
 
 @helper

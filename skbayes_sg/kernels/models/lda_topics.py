@@ -71,7 +71,7 @@ def _draw_document(model, work, d):
         if old != UNKNOWN:
             _remove(work, first, w, old, mass)
         background = rest - q[new]
-        _add(work, first, w, new, mass)
+        add_token(work, first, w, new, mass)
         z[i] = new
         q[new] = (prior[new] + n_dk[new]) * work.inverse[new]
         background += q[new]
@@ -129,7 +129,7 @@ def _remove(work, first, w, k, mass):
 
 
 @helper
-def _add(work, first, w, k, mass):
+def add_token(work, first, w, k, mass):
     """Put a token of word w, whose list begins at `first`, into topic k."""
     topics, counts = work.topics, work.counts
     j, last = first, first + work.n_listed[w]
