@@ -12,7 +12,6 @@ from skbayes_sg.base._diagnostics import check_probability
 from skbayes_sg.base._sampling import BaseSGMCMC, likelihood_weights
 from skbayes_sg.base._streaming import StreamingMixin
 from skbayes_sg.inference.exploration import for_diagnostics
-from skbayes_sg.inference.exploration.mlp import FRICTION
 from skbayes_sg.inference.exploration.mlp_agreement import (
     MAX_RHAT,
     predictions_of,
@@ -21,6 +20,7 @@ from skbayes_sg.inference.exploration.mlp_agreement import (
 from skbayes_sg.inference.exploration.mlp_features import standardization
 from skbayes_sg.inference.exploration.mlp_prior import learned_prior, scaled_precision
 from skbayes_sg.inference.exploration.mlp_temperature import USUAL
+from skbayes_sg.inference.exploration.mlp_units import pace
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.models.mlp import AS_THEY_ARE, MLP, network_outputs
 from skbayes_sg.kernels.models.mlp_layers import ACTIVATIONS
@@ -241,7 +241,8 @@ class BaseMLP(StreamingMixin, BaseSGMCMC):
         # A name leaves the friction to us, an instance says its own.
         if self.sampler is None or isinstance(self.sampler, str):
             least = least_friction(sampler, n_parameters(model))
-            sampler = with_friction(sampler, max(FRICTION, least))
+            friction = pace(model.likelihood).friction
+            sampler = with_friction(sampler, max(friction, least))
         if batch is None:
             fit = self._sample_posterior(model, sampler)
         else:

@@ -51,7 +51,6 @@ from skbayes_sg.kernels.protocol.sampler import accurate_step, stable_step
 BATCH_SIZE = 500
 ROUNDS = (0.05, 0.1, 0.25)  # shares of burn-in after which units are measured again
 TOLERANCE = 0.1  # relative error of a variance that a step may cause, noise apart
-FRICTION = 0.02  # of samplers with momentum: what they forget in a step
 MIN_THIN = 100
 THINNED_EPOCHS = 2  # per draw, where that is longer: gradient noise slows the chain
 BURN_IN_DRAWS = 50

@@ -1,5 +1,7 @@
 """The units in which the weights of a network move, measured where its chains are."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -7,18 +9,38 @@ from skbayes_sg.inference.curvature import curvature_diagonal, largest_curvature
 from skbayes_sg.kernels.capabilities.curvature import add_prior_hessian_diagonal
 from skbayes_sg.kernels.data.rows import CSRRows
 from skbayes_sg.kernels.engine import estimate_gradient
-from skbayes_sg.kernels.generic import for_kernels
+from skbayes_sg.kernels.generic import for_kernels, python_op
 from skbayes_sg.kernels.gradients import Minibatch
+from skbayes_sg.kernels.likelihoods import Gaussian
 from skbayes_sg.kernels.models.mlp import unpack
 from skbayes_sg.kernels.models.mlp_prior import mean_precision, part_size
 from skbayes_sg.kernels.protocol.gradient import init_memory
 from skbayes_sg.kernels.protocol.model import init_work, n_rows, parameter_dtype
 from skbayes_sg.kernels.protocol.sampler import curvature_exponent, friction_of
 
-SLOWDOWN = 4.0  # that lets curvatures grow beyond those measured
 HEAT = 0.1  # which gradient noise may add to the temperature of a weight
 PILOT_ROWS = 2048  # rows from which curvatures are measured
 PILOT_PAIRS = 8  # pairs of gradients that measure their noise
+
+
+class Pace(NamedTuple):
+    """How fast chains move and forget."""
+
+    slowdown: float  # that lets curvatures grow beyond those measured
+    friction: float  # of samplers with momentum: what they forget in a step
+
+
+@python_op
+def pace(likelihood):
+    """Return the `Pace` of networks with a likelihood."""
+    return Pace(slowdown=4.0, friction=0.02)
+
+
+@pace.register(Gaussian)
+def _(likelihood):
+    # The curvature in the outputs is the precision of the noise wherever the weights
+    # are, so that it grows little and momentum may last.
+    return Pace(slowdown=2.0, friction=0.005)
 
 
 def network_units(model, batch_size, thetas, sampler, h, rng, total=None):
@@ -27,13 +49,14 @@ def network_units(model, batch_size, thetas, sampler, h, rng, total=None):
     A weight moves in units of (M (c F + lambda) + h V T / (4 C q))^-1/2, where F is its
     Fisher information, C the sampler's friction and T the likelihood's temperature.
     What the data say of single weights, times c, covers what they say of all together;
-    M lets curvatures grow, at the price of chains `SLOWDOWN` times as slow: those of a
-    network that fits all its rows are small until it no longer does, and momentum would
-    carry a chain far away then. And gradient noise raises no weight's temperature from
-    T to more than T + q, q being `HEAT`: chains forget as fast at all temperatures
-    then. F and V are means over `thetas`, (n_chains, d), and over exchangeable units; V
-    is that of simple minibatches, which no other estimator exceeds by much. A weight of
-    which the data say nothing moves at the speed of its prior.
+    M lets curvatures grow, at the price of chains `slowdown` times as slow: those of
+    classes are small while a network fits all its rows, until it no longer does, and
+    momentum would carry a chain far away then. And gradient noise raises no weight's
+    temperature from T to more than T + q, q being `HEAT`: chains forget as fast at all
+    temperatures then. F and V are means over `thetas`, (n_chains, d), and over
+    exchangeable units; V is that of simple minibatches, which no other estimator
+    exceeds by much. A weight of which the data say nothing moves at the speed of its
+    prior.
     """
     thetas = np.ascontiguousarray(thetas, parameter_dtype(model))
     fisher, prior, variance = np.zeros((3, thetas.shape[1]))
@@ -52,7 +75,8 @@ def network_units(model, batch_size, thetas, sampler, h, rng, total=None):
         unit = 1.0 / np.sqrt(c * fisher + prior)
         c = max(1.0, c * largest_curvature(pilot, theta, unit, n_iter=10))
     # In the units of a metric of its own (exponent 0) a sampler meets no curvature.
-    margin = SLOWDOWN ** (1.0 / (curvature_exponent(sampler) or 1.0))
+    slowdown = pace(model.likelihood).slowdown
+    margin = slowdown ** (1.0 / (curvature_exponent(sampler) or 1.0))
     curvature = margin * (c * fisher + prior)
     heat = h * variance * model.temperature / (4.0 * friction_of(sampler) * HEAT)
     return 1.0 / np.sqrt(curvature + heat), variance
