@@ -4,8 +4,8 @@ Which diagnostics see a step that is too large?
 
 Two fits of one posterior: the automatic step size, and plain SGLD with a step far too
 large for it. Both chains mix well, so traces, R-hat and the effective sample size
-praise the second no less than the first. Its intervals are too wide all the same, and
-the kernel Stein discrepancy (KSD) says so.
+praise the second no less than the first. Its intervals are too wide all the same. The
+kernel Stein discrepancy (KSD) says so, and ``fit`` warns after a look at some draws.
 """
 
 import matplotlib.pyplot as plt

@@ -85,15 +85,18 @@ class CheckMixin:
 
         Examples
         --------
+        >>> import warnings
         >>> from skbayes_sg import SGLDLogisticRegression
         >>> from skbayes_sg.datasets import make_logistic
-        >>> X, y = make_logistic(3000, 3, random_state=0)
+        >>> X, y = make_logistic(1000, 3, random_state=0)
         >>> model = SGLDLogisticRegression(random_state=0).fit(X, y)
         >>> model.check()["verdict"].unique().tolist()
         ['ok']
         >>> wide = SGLDLogisticRegression(
         ...     sampler="sgld", step_size=1.0, random_state=0
-        ... ).fit(X, y)
+        ... )
+        >>> with warnings.catch_warnings(action="ignore"):  # `fit` warns of it, too
+        ...     wide = wide.fit(X, y)
         >>> wide.check().loc["sds", "verdict"]
         'too wide'
         """

@@ -62,6 +62,9 @@ def test_settings_of_the_user_are_no_excuse():
     large = SGLDLogisticRegression(
         sampler="sgld", step_size=1.5, n_draws=500, random_state=0
     )
-    with pytest.warns(ConvergenceWarning, match="too wide. Use a smaller step_size"):
-        large.fit(X, y)
-    large.set_params(step_size=0.05).fit(X, y)
+    for n in (300, 5000):  # all rows at a step, and estimates
+        X, y = make_logistic(n, 2, random_state=0)
+        large.set_params(step_size=1.5)
+        with pytest.warns(ConvergenceWarning, match="wide. Use a smaller step_size"):
+            large.fit(X, y)
+        large.set_params(step_size=0.05).fit(X, y)

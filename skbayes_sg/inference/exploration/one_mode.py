@@ -70,7 +70,7 @@ def explore(model, request):
         thin=chosen(settings.thin, thin),
         step_limit=step_limit(sampler, region, noise=noise),
         center=center,
-        factor=region.factor if _is_verified(model, center, typical) else None,
+        factor=region.factor if _is_verified(model, request, center, typical) else None,
         ready=request.memory.get("ready"),
     )
 
@@ -83,13 +83,15 @@ def _center(model, request, region, typical):
     return typical.draws.mean(axis=0)
 
 
-def _is_verified(model, center, typical):
+def _is_verified(model, request, center, typical):
     """Whether draws are verified: where little is known, or where it costs little.
 
-    On many rows of a Gaussian posterior the sampler's law is known and draws are cheap.
+    On many rows of a Gaussian posterior the sampler's law is known and draws are cheap,
+    unless the user has set the step.
     """
+    own = request.settings.step_size != "auto"
     few = n_rows(model) <= FEW_ROWS
-    return center is not None and (typical.is_exact or few)
+    return center is not None and (typical.is_exact or few or own)
 
 
 def _survey(model, request):
