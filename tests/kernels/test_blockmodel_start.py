@@ -28,7 +28,7 @@ def started(adjacency, k, seed=0):
 
 
 @pytest.mark.parametrize("k", [4, 7])
-def test_labels_spread_where_neighbors_are_not_linked_to_one_another(k):
+def test_memberships_spread_where_neighbors_are_not_linked_to_one_another(k):
     """Four communities of 200 nodes with 8 links each, 1 % of them outside."""
     data = make_graph(
         800, 4, membership_prior=1e-3, link_rates=0.04, background_rate=1e-4,
@@ -40,7 +40,7 @@ def test_labels_spread_where_neighbors_are_not_linked_to_one_another(k):
     assert not np.array_equal(pi, other)
 
 
-def test_labels_share_graphs_without_communities():
+def test_memberships_share_graphs_without_communities():
     """No label wins most of the nodes; nodes without links have none."""
     pairs = np.random.default_rng(0).integers(500, size=(2500, 2))
     matrix = np.zeros((510, 510))

@@ -7,20 +7,20 @@ the best of some nodes at random is taken, by the number of links among neighbor
 no earlier community has: chains start at different places.
 
 In sparse graphs of large communities the neighbors of a node are not linked to one
-another, and tell nothing. There one label for each community is spread from a random
-node instead (Raghavan, Albert & Kumara, 2007): every node in turn takes the label most
-frequent among its neighbors. Frequencies are divided by the square roots of the sizes,
-or else one label would win all nodes.
+another, and tell nothing. There memberships spread from the neighbors of a random node
+for each community: every node in turn takes the sums of its neighbors' memberships,
+divided by the sizes of the communities, or else one of them would win all nodes. A
+power of these sums lets the largest grow. Few of the nodes that are reached first
+belong together, and a majority among neighbors would lose what they tell; sums keep it.
 """
-
-import math
 
 from skbayes_sg.kernels.generic import helper
 
 CANDIDATES = 30  # nodes that are compared for each community
 OWN = 0.9  # membership of the neighbors, shared by their communities
 DENSE = 1.0  # links of a neighbor to others, on average, in a dense neighborhood
-PASSES, SETTLED = 20, 0.01  # over all nodes, at most; share of changes of the last
+PASSES = 20  # over all nodes
+PSEUDO_LINKS, SHARPEN = 0.5, 3  # added to sums over neighbors; their power
 
 
 @helper
@@ -36,7 +36,7 @@ def start_memberships(model, pi, taken, links, rng):
         best = _densest(model, taken, links, rng)
         if j == 0 and best >= 0 and n >= 2 * k:
             if not _is_dense(model, taken, links, best):
-                _spread_labels(model, pi, taken, links, rng)
+                _spread(model, pi, links, rng)
                 break
         if best >= 0:
             _take(model, pi[:, j], taken, links, best)
@@ -69,57 +69,46 @@ def _is_dense(model, taken, links, a):
 
 
 @helper
-def _spread_labels(model, pi, labels, buffer, rng):
-    """Let nodes have memberships by labels that spread from random nodes.
+def _spread(model, pi, buffer, rng):
+    """Let memberships spread from the neighbors of random nodes, one per community.
 
-    `labels` are all -1 before. `buffer` is all zero, before and after.
+    `buffer` is all zero, before and after.
     """
     n, k = pi.shape
-    counts, sizes = buffer[:k], buffer[k : 2 * k]
+    found, sizes = buffer[:k], buffer[k : 2 * k]
+    pi[:] = 1.0 / k
     for j in range(k):
         a = model.indices[int(rng.random() * model.indices.size)]
-        if labels[a] < 0:
-            labels[a] = j
-            sizes[j] = 1.0
-    for _ in range(PASSES):
-        n_changed = 0
-        for a in range(n):
-            old, new = labels[a], _common_label(model, labels, counts, sizes, a, rng)
-            if new != old:
-                n_changed += 1
-                labels[a] = new
-                sizes[new] += 1.0
-                if old >= 0:
-                    sizes[old] -= 1.0
-        if n_changed <= SETTLED * n:
-            break
+        for i in range(model.indptr[a], model.indptr[a + 1]):
+            pi[model.indices[i]] = 0.0
+            pi[model.indices[i], j] = 1.0
     for a in range(n):
-        if labels[a] >= 0:
-            pi[a, labels[a]] = 1.0
+        for j in range(k):
+            sizes[j] += pi[a, j]
+    for _ in range(PASSES):
+        for a in range(n):
+            if model.indptr[a + 1] > model.indptr[a]:
+                _follow(model, pi, found, sizes, a)
     buffer[:] = 0.0
 
 
 @helper
-def _common_label(model, labels, counts, sizes, a, rng):
-    """Return the most frequent label among neighbors of `a`, ties at random."""
-    first, last = model.indptr[a], model.indptr[a + 1]
-    for i in range(first, last):
-        label = labels[model.indices[i]]
-        if label >= 0:
-            counts[label] += 1.0
-    best, most = labels[a], 0.0
-    if best >= 0:
-        most = (counts[best] + 0.5) / math.sqrt(sizes[best])
-    for i in range(first, last):
-        label = labels[model.indices[i]]
-        if label >= 0:
-            value = (counts[label] + 0.5 * rng.random()) / math.sqrt(sizes[label])
-            if value > most:
-                best, most = label, value
-    for i in range(first, last):
-        if labels[model.indices[i]] >= 0:
-            counts[labels[model.indices[i]]] = 0.0
-    return best
+def _follow(model, pi, found, sizes, a):
+    """Write memberships of node a by those of its neighbors."""
+    n, k = pi.shape
+    found[:] = 0.0
+    for i in range(model.indptr[a], model.indptr[a + 1]):
+        y = pi[model.indices[i]]
+        for j in range(k):
+            found[j] += y[j]
+    total = 0.0
+    for j in range(k):
+        found[j] = (found[j] * n / (k * max(sizes[j], 1.0)) + PSEUDO_LINKS) ** SHARPEN
+        total += found[j]
+    for j in range(k):
+        value = found[j] / total
+        sizes[j] += value - pi[a, j]
+        pi[a, j] = value
 
 
 @helper
