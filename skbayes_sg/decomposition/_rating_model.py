@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from skbayes_sg.base._sampling import likelihood_weights
 from skbayes_sg.decomposition._rating_checks import typical_variance
-from skbayes_sg.inference.exploration.matrix_factorization import with_noise
+from skbayes_sg.inference.exploration.rating_start import with_noise
 from skbayes_sg.kernels.data.rows import CSRRows
 from skbayes_sg.kernels.models import (
     ContextFactorization,

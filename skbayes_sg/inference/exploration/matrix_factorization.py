@@ -6,7 +6,6 @@ measured again where the chains are, several times before burn-in.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +13,8 @@ from skbayes_sg.inference.chains import sample
 from skbayes_sg.inference.divergence import DivergenceError
 from skbayes_sg.inference.exploration.one_mode import explore
 from skbayes_sg.inference.exploration.rating_axes import with_principal_axes
+from skbayes_sg.inference.exploration.rating_geometry import row_geometry
+from skbayes_sg.inference.exploration.rating_start import random_start
 from skbayes_sg.inference.exploration.rating_sweeps import is_swept, swept
 from skbayes_sg.inference.exploration.request import (
     Exploration,
@@ -23,11 +24,10 @@ from skbayes_sg.inference.exploration.request import (
 )
 from skbayes_sg.inference.monitoring import monitored
 from skbayes_sg.inference.optimize import find_mode
-from skbayes_sg.kernels.coordinates import Diagonal, Identity
+from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import GRADIENTS, Full
 from skbayes_sg.kernels.models.matrix_factorization import MatrixFactorization
-from skbayes_sg.kernels.models.matrix_factorization_curvature import largest_curvature
 from skbayes_sg.kernels.models.matrix_factorization_draws import (
     rating_means,
     unpack_of,
@@ -35,9 +35,7 @@ from skbayes_sg.kernels.models.matrix_factorization_draws import (
 from skbayes_sg.kernels.models.matrix_factorization_rows import (
     has_rows_alone,
     n_theta_rows,
-    width,
 )
-from skbayes_sg.kernels.passes import hessian_diagonal
 from skbayes_sg.kernels.protocol.gradient import (
     batch_size_of,
     centered_at,
@@ -45,7 +43,7 @@ from skbayes_sg.kernels.protocol.gradient import (
     needs_mode,
     with_batch_size,
 )
-from skbayes_sg.kernels.protocol.model import init_work, n_rows, theta_of, work_at
+from skbayes_sg.kernels.protocol.model import n_rows, theta_of
 from skbayes_sg.kernels.protocol.sampler import (
     accurate_step,
     curvature_exponent,
@@ -60,15 +58,13 @@ LAZY_SHARE = 0.04  # of all rows; lazy steps pay where a minibatch touches fewer
 MODE_STEPS = 10_000  # of the search for the center of a control variate
 TOLERANCE = 0.2  # relative excess of variance that gradient noise may cause
 WARM_UP_SAMPLER = BAOAB(friction=0.2)
-NOISE_ROUNDS = 3  # of conditional means, from which the noise starts
 WARM_UP_REFRESH = 4  # iterations per draw of the noise, a pass over all ratings
 ROUNDS = 10, 20, 40, 80  # iterations before each measurement of the units
 LATE_ROUNDS = 160, 320  # where there are few ratings
 CONTINUED = (20,)  # where chains start at earlier draws, or at those of a sample
-SAMPLED = 1_000_000  # ratings, or a tenth, that first looks see if there are more
+SAMPLED = 1_000_000  # ratings, or a tenth, that the first rounds see if there are more
 FEW = 3000  # ratings
 MEASURED = 100_000  # ratings at which a measurement looks, over several draws
-MARGIN = 6.0  # sds of the log of the largest curvature, over draws, that steps allow
 MAX_FIT = 10.0  # times the largest rating, centered, that no draw may exceed
 MIN_BURN_IN, MAX_BURN_IN = 50, 5000
 MIN_THIN, MAX_THIN = 5, 200
@@ -167,76 +163,6 @@ def _gradient(model, gradient, size, draw):
 def _refresh_every(model, batch_size):
     """Return how often to draw the noise: its pass over all ratings is kept cheap."""
     return max(4, math.ceil(1.5 * n_rows(model) / batch_size))
-
-
-class RowGeometry(NamedTuple):
-    """Units in which the rows of users and items move, whatever their ratings."""
-
-    coordinates: Diagonal
-    theta_sd: np.ndarray  # (d,) rough posterior sds of the parameters
-    largest: float  # curvature of -log p in these units, at any draw
-    typical: float  # largest curvature at a typical draw
-    direction: np.ndarray  # (d,) of the largest curvature at the last draw
-
-
-def row_geometry(model, draws, earlier=None):
-    """Measure the curvature at recorded draws, (n_draws, dim).
-
-    `earlier` is a geometry near these draws, which makes it quicker.
-
-    All factors of a row share one unit, the root mean square of their curvatures: it
-    grows with the number of ratings, and rotations leave it as it is.
-    """
-    d, q, n = model.n_factors, width(model), n_theta_rows(model)
-    places = [(work_at(model, draw), theta_of(model, draw)) for draw in draws]
-    total = np.zeros((n, q))
-    for work, theta in places:
-        out = np.zeros(theta.size)
-        hessian_diagonal(model, work, theta, out)
-        total += out[: n * q].reshape(n, q)
-        total += np.repeat(work.hyper[:, 1], np.diff(model.firsts), axis=0)
-        total += _curvature_of_all_pairs(model, work, theta)
-    total /= len(draws)
-    total[:, :d] = np.sqrt(np.mean(total[:, :d] ** 2, axis=1, keepdims=True))
-    curvature = np.concatenate([total.ravel(), _hyper_curvature(model, places[0][0])])
-    unit = 1.0 / np.sqrt(curvature)
-    if earlier is None:
-        n_iter = 15 if n_rows(model) <= SAMPLED else 8
-        direction = np.random.default_rng(0).standard_normal(unit.size)
-    else:
-        n_iter, direction = 6, earlier.direction.copy()
-    logs = np.log(
-        [largest_curvature(model, *at, unit, direction, n_iter) for at in places]
-    )
-    typical = 1.05 * math.exp(logs.mean())  # power iteration approaches from below
-    largest = typical * math.exp(MARGIN * logs.std())
-    dtype = model.y.dtype
-    coordinates = Diagonal(np.zeros(unit.size, dtype), unit.astype(dtype))
-    return RowGeometry(coordinates, unit, largest, typical, direction)
-
-
-def _curvature_of_all_pairs(model, work, theta):
-    """Return alpha c sum_j V_jf^2 for users, and the same for items, (n, q)."""
-    n, q, c = n_theta_rows(model), width(model), model.noise.unobserved
-    if c == 0.0:
-        return np.zeros((n, q))
-    squares = theta[: n * q].reshape(n, q).astype(np.float64) ** 2
-    users, items = squares[: model.n_users], squares[model.n_users :]
-    sums = np.stack([items.sum(axis=0), users.sum(axis=0)])
-    strength = c * float(work.noise[0])
-    return strength * np.repeat(sums, [model.n_users, model.n_items], axis=0)
-
-
-def random_start(model, rng):
-    """Return a recorded draw with factors from the prior's start and no biases."""
-    n, q = n_theta_rows(model), width(model)
-    work = init_work(model)
-    rows = rng.standard_normal((n, q)) / np.sqrt(
-        np.repeat(work.hyper[:, 1], np.diff(model.firsts), axis=0)
-    )
-    rows[:, model.n_factors :] = 0.0
-    parts = (rows, work.hyper, work.noise, work.links)
-    return np.concatenate([part.ravel() for part in parts]).astype(model.y.dtype)
 
 
 def warm_up(model, draws, request):
@@ -351,35 +277,6 @@ def continued(model, draws):
     )
 
 
-def with_noise(model):
-    """Return the model with its noise starting where ratings without factors put it.
-
-    A rating far out would drag its factors along before the noise of its user and its
-    item has grown. Conditional means, in turn.
-    """
-    some = slice(None, None, max(1, model.y.size // SAMPLED))
-    n, users, items = model.n_users, *model.pairs[some, :2].T
-    alpha, rate, learns, dof, own, unobserved = model.noise
-    if unobserved > 0.0:
-        return model
-    y, own = model.y[some].astype(np.float64), own.astype(np.float64)
-    weights = model.weights[some] if model.weights.size else np.ones(y.size)
-    squares = weights * y**2
-    item_rows = slice(n, n + model.n_items)
-    sides = (users, items, slice(n)), (items, users, item_rows)
-    for _ in range(NOISE_ROUNDS):
-        for code, other, here in sides:
-            if dof > 0.0:
-                total = np.bincount(code, own[other] * squares, own.size)[here]
-                count = np.bincount(code, weights, own.size)[here]
-                own[here] = (dof + count) / (dof + alpha * total)
-            if learns:
-                total = np.sum(own[users] * own[items] * squares)
-                alpha = (2.0 + weights.sum()) / (2.0 * rate + total)
-    noise = model.noise._replace(precision=float(alpha), own=own.astype(model.y.dtype))
-    return model._replace(noise=noise)
-
-
 def automatic_row_step(model, sampler, gradient, region):
     """Return the step size whose gradient noise heats by `TOLERANCE` at the most."""
     power = curvature_exponent(sampler)
@@ -415,13 +312,3 @@ def _least_iterations(request):
     settings = request.settings
     thin = chosen(settings.thin, MIN_THIN)
     return chosen(settings.burn_in, MIN_BURN_IN) + settings.n_draws * thin
-
-
-def _hyper_curvature(model, work):
-    """Return the curvature of m and log lambda where theta holds them, else nothing."""
-    if has_rows_alone(model):
-        return np.empty(0)
-    sizes = np.array([model.n_users, model.n_items])[:, None]
-    of_m = work.hyper[:, 1] * (sizes + 1)
-    of_log_precision = np.broadcast_to(0.5 * (sizes + 1), of_m.shape)
-    return np.stack([of_m, of_log_precision], axis=1).ravel()
