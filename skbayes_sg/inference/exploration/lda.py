@@ -36,7 +36,7 @@ from skbayes_sg.kernels.protocol.model import n_parameters, n_rows, theta_of
 BURN_IN = 200  # sweeps
 THIN = 10  # sweeps per draw
 REFRESH = 5  # sweeps per draw of the priors
-FIRST_TOKENS = 1_000_000  # at least, of the documents with which a chain starts
+FIRST_TOKENS = 500_000  # at least, of the documents with which a chain starts
 N_FIRST, N_EACH = 100, 4  # sweeps over these, and over those of every later stage
 LEAST_FIRST = 10  # sweeps; in fewer, it is not worth to have too many topics
 N_ROUNDS = 2  # of merging topics
