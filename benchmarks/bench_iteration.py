@@ -4,14 +4,18 @@
 
 The paper's logistic regression: N = 100,000 rows, d parameters, minibatches of n =
 1,000 rows; an iteration of SG-HMC has five gradients. Microseconds per iteration, here
-on one thread; `contenders.py` says how the others run. Each contender has a process of
-its own, they take turns in every row, and the best of several turns counts. "limit" is
-a loop that only multiplies the rows of a minibatch with a vector and back.
+on one thread, in the others on one core and, in columns of their own, with all cores
+(`contenders.py` says how). Each contender has a process of its own, they take turns in
+every row, and the best of several turns counts. "limit" is a loop that only multiplies
+the rows of a minibatch with a vector and back.
 
-Columns after the times: the fastest other package over this one, and this one over the
-limit. Below: their geometric means, and seconds to the first iteration (building and
-compiling, the cache of this package being empty) with the peak memory of a process;
-then the paper's own minutes for 20,000 iterations, beside those of double precision.
+All rows are run several times from the start, with new processes. Times are medians of
+the runs. The columns after them: the fastest other package over this one, on one core
+and with all cores, each the least of the runs, and this one over the limit. Below:
+geometric means and least ratios of each run with the load of the machine when it began,
+seconds to the first iteration (building and compiling, the cache of this package being
+empty) with the peak memory of a process, and the paper's own minutes for 20,000
+iterations, beside those of double precision.
 """
 
 import argparse
@@ -30,9 +34,10 @@ from contenders import CONTENDERS
 from tables import Table, note
 
 N, BATCH = 100_000, 1000
-OURS, LIMIT = "skbayes_sg", "limit"
+OWN = OURS, LIMIT = "skbayes_sg", "limit"
 SAMPLERS = ("sgld", "sghmc", "sgnht")
 N_ITER = {"posteriors": 20}  # of a turn, where they are not 500: it takes a millisecond
+ROW = "dtype", "d", "sampler", "cv"
 PAPER_ITER = 20_000
 PAPER = {  # minutes, by d; table 2 of Nemeth & Fearnhead (2021)
     "sgld": {10: 1.74, 50: 2.55, 100: 3.42},
@@ -75,11 +80,14 @@ def worker(name):
 
 
 class Worker:
-    """A contender in a process of its own."""
+    """A contender in a process of its own, on one core or with all of them."""
 
-    def __init__(self, name, cache):
+    def __init__(self, name, cache, one_core):
         own = {"NUMBA_CACHE_DIR": cache, "PYTHONWARNINGS": "ignore"}
         command = [sys.executable, __file__, "--worker", name]
+        if one_core:
+            own |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+            command.append("--one-core")
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -92,74 +100,126 @@ class Worker:
         print(json.dumps(question), file=self.process.stdin, flush=True)
         return json.loads(self.process.stdout.readline())
 
+    def close(self):
+        """End the process; return its peak memory in megabytes."""
+        peak = self.ask(n_iter=1)["memory"]
+        self.process.stdin.close()
+        self.process.wait()
+        return peak
+
 
 def measure(workers, row, n_turns):
     """Return best seconds of an iteration and those to the first one, by contender."""
-    n_iter = {name: N_ITER.get(name, 500) for name in workers}
+    n_iter = {key: N_ITER.get(key[0], 500) for key in workers}
     first = {
-        name: worker.ask(n_iter=n_iter[name], **row)["seconds"]
-        for name, worker in workers.items()
+        key: worker.ask(n_iter=n_iter[key], **row)["seconds"]
+        for key, worker in workers.items()
     }
-    times = {name: [] for name, seconds in first.items() if seconds is not None}
+    times = {key: [] for key, seconds in first.items() if seconds is not None}
     for _ in range(n_turns):
-        for name, seconds in times.items():
-            answer = workers[name].ask(n_iter=n_iter[name])
-            seconds.append(answer["seconds"] / n_iter[name])
-    return {name: min(seconds) for name, seconds in times.items()}, first
+        for key, seconds in times.items():
+            answer = workers[key].ask(n_iter=n_iter[key])
+            seconds.append(answer["seconds"] / n_iter[key])
+    return {key: min(seconds) for key, seconds in times.items()}, first
 
 
 def geometric_mean(values):
     return float(np.exp(np.mean(np.log(values)))) if len(values) else float("nan")
 
 
-def main(quick, only, dims, dtypes, samplers, cache):
-    names = [OURS, LIMIT] + [
+class Run:
+    """All rows once: seconds of an iteration and ratios, by row of the table."""
+
+    def __init__(self, keys, rows, cache, n_turns):
+        self.load = os.getloadavg()[0]
+        self.best, self.first, self.memory = {}, {}, {}
+        with (
+            tempfile.TemporaryDirectory()
+            if cache is None
+            else nullcontext(cache) as cache
+        ):
+            for dtype in dict.fromkeys(dtype for dtype, *_ in rows):
+                workers = {key: Worker(key[0], cache, key[1] == "one") for key in keys}
+                for row in rows:
+                    if row[0] == dtype:
+                        named = dict(zip(ROW, row, strict=True))
+                        self.best[row], first = measure(workers, named, n_turns)
+                        self.first = self.first or first
+                for key, process in workers.items():
+                    self.memory[key] = max(process.close(), self.memory.get(key, 0))
+
+    def ratio(self, row, cores):
+        """Divide the time of the fastest other package by that of this one."""
+        best = self.best[row]
+        return (
+            min(
+                (t for (name, c), t in best.items() if name not in OWN and c == cores),
+                default=float("nan"),
+            )
+            / (best[OURS, "one"])
+        )
+
+    def overhead(self, row):
+        """Divide the time of this package by the limit."""
+        return self.best[row][OURS, "one"] / self.best[row][LIMIT, "one"]
+
+
+def main(quick, only, dims, dtypes, samplers, cache, n_runs):
+    others = [
         name
         for name in CONTENDERS
-        if name not in (OURS, LIMIT) and importlib.util.find_spec(name)
+        if name not in OWN and importlib.util.find_spec(name)
+        if only is None or name in only
     ]
-    names = [name for name in names if only is None or name in (OURS, LIMIT, *only)]
-    table = Table(
-        *("dtype", "d", "sampler"), *names, *("peer/ours", "ours/limit"), n_labels=3
-    )
-    ratios, overheads, first, memory, ours = [], [], {}, {}, {}
-    with (
-        tempfile.TemporaryDirectory() if cache is None else nullcontext(cache) as cache
-    ):
-        for dtype in dtypes:
-            workers = {name: Worker(name, cache) for name in names}
-            for d in dims:
-                for sampler in samplers or (SAMPLERS[:1] if quick else SAMPLERS):
-                    for cv in (False, True):
-                        row = dict(dtype=dtype, d=d, sampler=sampler, cv=cv)
-                        best, compiled = measure(workers, row, 5 if quick else 15)
-                        if not first:
-                            first = compiled
-                        peers = [t for name, t in best.items() if name in names[2:]]
-                        fastest = min(peers, default=float("nan"))
-                        ratios.append(fastest / best[OURS])
-                        overheads.append(best[OURS] / best[LIMIT])
-                        times = [
-                            f"{1e6 * best[name]:.1f}" if name in best else None
-                            for name in names
-                        ]
-                        name = sampler + "-cv" * cv
-                        ours[dtype, name, d] = best[OURS]
-                        marks = f"{ratios[-1]:.2f}", f"{overheads[-1]:.2f}"
-                        table.row(dtype, d, name, *times, *marks)
-            for name, process in workers.items():
-                peak = process.ask(n_iter=1)["memory"]
-                memory[name] = max(peak, memory.get(name, 0))
-                process.process.stdin.close()
-                process.process.wait()
+    keys = [(name, "one") for name in (*OWN, *others)]
+    keys += [(name, "all") for name in others]
+    rows = [
+        (dtype, d, sampler, cv)
+        for dtype in dtypes
+        for d in dims
+        for sampler in samplers or (SAMPLERS[:1] if quick else SAMPLERS)
+        for cv in (False, True)
+    ]
+    n_runs, n_turns = (1, 5) if quick else (n_runs, 8)
+    runs = [Run(keys, rows, cache, n_turns) for _ in range(n_runs)]
+    times = [f"{name}, all cores" if cores == "all" else name for name, cores in keys]
+    columns = "peer/ours", "peer/ours, all cores", "ours/limit"
+    table = Table("dtype", "d", "sampler", *times, *columns, n_labels=3)
+    ours = {}
+    for row in rows:
+        dtype, d, sampler, cv = row
+        name = sampler + "-cv" * cv
+        median = {
+            key: np.median([run.best[row][key] for run in runs])
+            for key in runs[0].best[row]
+        }
+        ours[dtype, name, d] = median[OURS, "one"]
+        table.row(
+            *(dtype, d, name),
+            *(f"{1e6 * median[key]:.1f}" if key in median else None for key in keys),
+            *(f"{min(r.ratio(row, c) for r in runs):.2f}" for c in ("one", "all")),
+            f"{np.median([run.overhead(row) for run in runs]):.2f}",
+        )
+    for i, run in enumerate(runs, 1):
+        one = [run.ratio(row, "one") for row in rows]
+        every = [run.ratio(row, "all") for row in rows]
+        note(
+            f"run {i}, load {run.load:.1f}: geometric mean of peer/ours "
+            f"{geometric_mean(one):.2f}, least {min(one):.2f}; with all cores "
+            f"{geometric_mean(every):.2f}, least {min(every):.2f}; of ours/limit "
+            f"{geometric_mean([run.overhead(row) for row in rows]):.2f}"
+        )
+    first, memory = runs[0].first, runs[0].memory
     note(
-        f"geometric mean of peer/ours {geometric_mean(ratios):.2f}, least "
-        f"{min(ratios):.2f}; of ours/limit {geometric_mean(overheads):.2f}"
+        "first iterations: "
+        + ", ".join(
+            f"{name} {first[name, 'one']:.1f} s"
+            for name, cores in keys
+            if cores == "one" and first[name, "one"] is not None
+        )
     )
-    seconds = {name: f"{t:.1f} s" for name, t in first.items() if t is not None}
-    note("first iterations: " + ", ".join(f"{k} {v}" for k, v in seconds.items()))
-    peaks = ", ".join(f"{k} {v:.0f} MB" for k, v in memory.items())
-    note(f"peak memory: {peaks}")
+    peaks = (f"{name} {memory[name, c]:.0f} MB" for name, c in keys if c == "one")
+    note(f"peak memory: {', '.join(peaks)}")
     beside_paper(ours)
 
 
@@ -178,15 +238,19 @@ def beside_paper(ours):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="SGLD only, fewer turns")
+    parser.add_argument("--quick", action="store_true", help="SGLD only, one run")
     parser.add_argument("--only", nargs="*", choices=list(CONTENDERS))
     parser.add_argument("--d", nargs="+", type=int, default=[10, 50, 100])
     parser.add_argument("--dtype", nargs="+", default=["float64", "float32"])
     parser.add_argument("--samplers", nargs="+", choices=SAMPLERS)
+    parser.add_argument("--runs", type=int, default=3, help="whole runs; quick has one")
     parser.add_argument("--cache", help="folder of compiled code; an empty one if None")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--one-core", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
+        if arguments.one_core and hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
         worker(arguments.worker)
     else:
         main(
@@ -196,4 +260,5 @@ if __name__ == "__main__":
             arguments.dtype,
             arguments.samplers,
             arguments.cache,
+            arguments.runs,
         )

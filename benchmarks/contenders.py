@@ -10,8 +10,8 @@ All draw a fresh minibatch of n rows for every gradient. Here, rows are drawn wi
 replacement; SGMCMCJax draws with replacement, and so do the loops around blackjax and
 posteriors, because a draw without replacement costs them far more. blackjax's SG-HMC
 keeps one minibatch for all steps of an iteration; here its steps are made one by one,
-each with a fresh minibatch. The JAX packages use the threads that XLA takes, torch all
-cores.
+each with a fresh minibatch. With all cores, the JAX packages use the threads that XLA
+takes, and torch as many as there are cores.
 """
 
 import sys
