@@ -17,6 +17,7 @@ from skbayes_sg.utils._validation import (
     check_option,
     check_precision,
     check_sample_weight,
+    shown,
 )
 
 OUTER_SHARE = 0.01  # of the ratings on each side, whose distances may mean nothing
@@ -117,7 +118,7 @@ def _check_range(rating_range):
     real = isinstance(low, numbers.Real) and isinstance(high, numbers.Real)
     if not (real and low < high):
         raise ValueError(
-            f"rating_range={rating_range!r} is not allowed; it must be a pair of "
+            f"rating_range={shown(rating_range)} is not allowed; it must be a pair of "
             "increasing numbers, or None"
         )
 
@@ -154,5 +155,5 @@ def _check_combinations(estimator, sampler):
 def _check_pair(name, value):
     """Return `value` if it is a pair."""
     if not isinstance(value, tuple | list | np.ndarray) or len(value) != 2:
-        raise ValueError(f"{name}={value!r} is not allowed; it must be a pair")
+        raise ValueError(f"{name}={shown(value)} is not allowed; it must be a pair")
     return value

@@ -11,7 +11,7 @@ from skbayes_sg.inference.rating_predictions import RatingDraws, pair_moments
 from skbayes_sg.kernels.models.matrix_factorization_draws import unpack
 from skbayes_sg.utils._labels import lookup
 from skbayes_sg.utils._typing import MatrixLike, Predictions
-from skbayes_sg.utils._validation import check_number
+from skbayes_sg.utils._validation import check_number, shown
 
 PAIRS_AT_ONCE = 2**16  # pairs whose predictions are held in memory together
 
@@ -77,7 +77,9 @@ class RatingPredictionMixin:
         """
         check_number("level", level, above=0)
         if level >= 1:
-            raise ValueError(f"level={level!r} is not allowed; it must be less than 1")
+            raise ValueError(
+                f"level={shown(level)} is not allowed; it must be less than 1"
+            )
         mean, std = self._predictive(X)
         half = ndtri(0.5 + 0.5 * level) * std
         interval = np.stack([mean - half, mean + half], axis=1)

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from skbayes_sg.base._diagnostics import DiagnosticsMixin
 from skbayes_sg.inference.mixing import MIN_DRAWS, standard_error
 from skbayes_sg.kernels.models.matrix_factorization_draws import rating_means
 from skbayes_sg.utils._warnings import warn_user
@@ -19,7 +20,7 @@ MAX_MEAN_ERROR = 0.1  # of a mean rating, in standard deviations of a rating
 MAX_NOISE_ERROR = 0.02  # of the noise's standard deviation, relative
 
 
-class RatingSummaryMixin:
+class RatingSummaryMixin(DiagnosticsMixin):
     """`summary` of an estimator with the draws of `RatingPredictionMixin`."""
 
     def summary(

@@ -33,7 +33,14 @@ def check_number(name, value, *, kind=numbers.Real, above=None, at_least=None):
 
 def shown(value):
     """Return how a value is shown in messages: 0.1, not np.float64(0.1)."""
-    return repr(value.item() if isinstance(value, np.generic) else value)
+    if isinstance(value, tuple | list):
+        value = getattr(value, "_make", type(value))(map(_plain, value))
+    return repr(_plain(value))
+
+
+def _plain(value):
+    """Return a scalar of NumPy as one of Python, and all else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def check_integer(name, value, at_least):
@@ -53,7 +60,7 @@ def check_n_jobs(value):
 def check_bool(name, value):
     """Return `value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name}={value!r} must be True or False")
+        raise TypeError(f"{name}={shown(value)} must be True or False")
     return bool(value)
 
 
@@ -65,7 +72,7 @@ def check_option(name, value, options):
         )
     if value not in options:
         raise ValueError(
-            f"{name}={value!r} is not known; it must be one of {list(options)}"
+            f"{name}={shown(value)} is not known; it must be one of {list(options)}"
         )
     return value
 
@@ -78,19 +85,20 @@ def check_path(name, value):
     if value is None:
         return None
     if not isinstance(value, str | os.PathLike):
-        raise TypeError(f"{name}={value!r} must be the path of a folder, or None")
+        raise TypeError(f"{name}={shown(value)} must be the path of a folder, or None")
     path = os.fspath(value)
     if not path or "\0" in path:
-        raise ValueError(f"{name}={value!r} is not a path; it must name a folder")
+        raise ValueError(f"{name}={shown(value)} is not a path; it must name a folder")
     there = os.path.abspath(path)
     while not os.path.exists(there):  # the folders in between are made
         there = os.path.dirname(there)
     if not os.path.isdir(there):
         raise ValueError(
-            f"{name}={value!r}: {there} is a file; it must be a folder, or a new one"
+            f"{name}={shown(value)}: {there} is a file; it must be a folder, or a new "
+            "one"
         )
     if not os.access(there, os.W_OK | os.X_OK):
         raise ValueError(
-            f"{name}={value!r}: {there} is not writable; use another folder"
+            f"{name}={shown(value)}: {there} is not writable; use another folder"
         )
     return value

@@ -21,7 +21,7 @@ def check_component(name, value):
     if isinstance(value, type) or not hasattr(value, "_fields"):
         example = {"model": "GaussianMean(y, precision)", "sampler": "SGLD()"}
         raise TypeError(
-            f"{name}={value!r} must be an instance of a component, such as "
+            f"{name}={shown(value)} must be an instance of a component, such as "
             f"{example.get(name, 'Full()')} of skbayes_sg.kernels.{name}s"
         )
 
@@ -31,8 +31,8 @@ def check_batch(gradient, model):
     size, n = batch_size_of(gradient), n_rows(model)
     if size is not None and not 1 <= size <= n:
         raise ValueError(
-            f"gradient={gradient!r} has minibatches of {size} rows; there are {n}, so "
-            f"use a number from 1 to {n}"
+            f"gradient={shown(gradient)} has minibatches of {size} rows; there are "
+            f"{n}, so use a number from 1 to {n}"
         )
 
 
@@ -51,7 +51,7 @@ def check_schedule(step_size):
         return
     limits = {"step_size": 0, "delay": 0, "period": 0}
     for name, value in zip(step_size._fields, step_size, strict=True):
-        where = f"step_size={step_size!r}: {name}"
+        where = f"step_size={shown(step_size)}: {name}"
         if name in limits:
             check_number(where, value, above=limits[name])
         else:
@@ -141,8 +141,8 @@ def check_seed(random_state):
         return np.random.SeedSequence(random_state)
     except (TypeError, ValueError):
         raise TypeError(
-            f"random_state={random_state!r} must be None, an integer of at least 0 or "
-            "a numpy SeedSequence"
+            f"random_state={shown(random_state)} must be None, an integer of at least "
+            "0 or a numpy SeedSequence"
         ) from None
 
 
@@ -151,5 +151,5 @@ def _floats(name, values):
         return np.asarray(values, np.float64)
     except (TypeError, ValueError):
         raise TypeError(
-            f"{name}={values!r} must be an array of numbers, one per parameter"
+            f"{name}={shown(values)} must be an array of numbers, one per parameter"
         ) from None

@@ -83,7 +83,7 @@ class PriorMixin:
         low, high = check_bounds("bounds", bounds, n_features)
         if self.prior != "normal" or self._learns_variance:
             raise ValueError(
-                f"bounds of coefficients are not for prior={self.prior!r} and "
+                f"bounds of coefficients are not for prior={shown(self.prior)} and "
                 f"prior_variance={shown(self.prior_variance)}; use "
                 'prior="normal" and a number'
             )

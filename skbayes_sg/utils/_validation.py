@@ -46,7 +46,7 @@ def check_variances(name, value, n_features):
         values = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(
-            f"{name}={value!r} must be a number, or one for each feature"
+            f"{name}={shown(value)} must be a number, or one for each feature"
         ) from None
     if n_features is not None and values.shape != (n_features,):
         raise ValueError(
@@ -70,7 +70,7 @@ def check_bounds(name, value, n_features):
     try:
         values = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{name}={value!r} is not allowed; {remedy}") from None
+        raise TypeError(f"{name}={shown(value)} is not allowed; {remedy}") from None
     if values.shape == (2,):
         values = np.tile(values, (n_features or 1, 1))
     if values.ndim != 2 or values.shape[1] != 2:
@@ -92,7 +92,9 @@ def check_auto(name, value, check, **bounds):
     """Return "auto", or the result of `check` for any other value."""
     if isinstance(value, str):
         if value != "auto":
-            raise ValueError(f'{name}={value!r} is not allowed; use "auto" or a number')
+            raise ValueError(
+                f'{name}={shown(value)} is not allowed; use "auto" or a number'
+            )
         return value
     return check(name, value, **bounds)
 
@@ -107,16 +109,16 @@ def check_component(name, value, registry, kinds=None):
     instance = f"an instance of {' or '.join(kind.__name__ for kind in allowed)}"
     if not names and not isinstance(value, allowed):
         error = ValueError if hasattr(value, "_fields") else TypeError
-        raise error(f"{name}={value!r} must be {instance}")
+        raise error(f"{name}={shown(value)} must be {instance}")
     if isinstance(value, str):
         kind = registry[check_option(name, value, registry)]
         value = kind() if not _required(kind) else kind
     elif isinstance(value, type) or not hasattr(value, "_fields"):
-        raise TypeError(f"{name}={value!r} must be one of {names} or {instance}")
+        raise TypeError(f"{name}={shown(value)} must be one of {names} or {instance}")
     if kinds is not None and not isinstance(value, kinds):
         raise ValueError(
-            f"{name}={value!r} is not a sampler of this class; it must be {instance}. "
-            "The generic class accepts any sampler"
+            f"{name}={shown(value)} is not a sampler of this class; it must be "
+            f"{instance}. The generic class accepts any sampler"
         )
     return value
 

@@ -212,7 +212,8 @@ def test_positive_coefficients_of_classes_and_counts():
 def test_what_is_not_allowed():
     X, y = sparse_data(30, 2)
     for options, match in (
-        ({"prior": "flat"}, "prior='flat' is not known"),
+        ({"prior": np.str_("flat")}, "prior='flat' is not known"),
+        ({"sampler": (np.float64(0.5), 2)}, r"sampler=\(0.5, 2\) must be one of"),
         ({"prior_variance": "wide"}, "prior_variance='wide' is not.*or \"learn\""),
         ({"prior": "horseshoe", "prior_variance": "learn"}, "learns its scale anyway"),
         ({"positive": True, "bounds": (0, 1)}, "say the same"),
