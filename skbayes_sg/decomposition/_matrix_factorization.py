@@ -346,9 +346,13 @@ class SGBPMFRecommender(
                 "X is a sparse matrix; it must have a row (user, item) for each "
                 "rating. fit_matrix takes a sparse matrix of ratings"
             )
+        is_frame, is_array = hasattr(X, "columns"), hasattr(X, "__array__")
+        # A list of pairs has no names to miss.
+        if not reset and (is_frame or (is_array and np.asarray(X).ndim == 2)):
+            validate_data(self, X, reset=False, skip_check_array=True)
         columns = label_columns(X)
-        if reset or hasattr(X, "__array__"):  # a list of pairs has no names to miss
-            validate_data(self, X, reset=reset, skip_check_array=True)
+        if reset:
+            validate_data(self, X, skip_check_array=True)
         elif len(columns) != self.n_features_in_:
             raise ValueError(
                 f"X has {len(columns)} features, but {type(self).__name__} is "

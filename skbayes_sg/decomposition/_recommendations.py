@@ -9,10 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 from skbayes_sg.decomposition._rating_context import read_context
 from skbayes_sg.inference.rating_fold_in import contributions
 from skbayes_sg.inference.rating_predictions import (
-    grid_means,
     pair_moments,
     similarities,
 )
+from skbayes_sg.inference.rating_rankings import best_items, few_directions, in_order
 from skbayes_sg.utils._labels import label_list, lookup
 from skbayes_sg.utils._validation import check_bool, check_integer
 
@@ -33,6 +33,9 @@ class RecommendationMixin:
         context: ArrayLike | None = None,
     ) -> tuple[np.ndarray, ...]:
         """Return the items with the highest scores, best first.
+
+        For 5,000 users or more, those that few directions of the factors of all draws
+        put at the first n + 30 places are ranked by their scores.
 
         Scores of a model of ratings are mean ratings: what a user would like if it came
         to a rating. They do not tell which items a user is going to choose, for which a
@@ -75,21 +78,22 @@ class RecommendationMixin:
         codes, draws = lookup(self.users_, labels), self._factors()
         allowed = self._allowed_items(items, filter_items)
         further, values = self._context_of(context, len(codes))
+        directions = few_directions(
+            draws, n, codes, lambda k: self._features_of(0, labels[k]), further, values
+        )
         parts = []
         step = max(1, CELLS_AT_ONCE // len(self.items_))
         for first in range(0, len(codes), step):
             part = slice(first, first + step)
             features = self._features_of(0, labels[part])
             here = [code[part] for code in further], values[part]
-            scores = grid_means(draws, codes[part], features, *here)
-            if filter_seen:
-                scores[self._seen_cells(codes[part])] = -np.inf
-            scores[:, ~allowed] = -np.inf
-            best = _best(scores, n)
-            values = np.take_along_axis(scores, best, axis=1)
-            out = [self.items_[best], self.mean_rating_ + values.astype(np.float64)]
+            asked = draws, codes[part], features, *here
+            seen = self._seen_cells(codes[part]) if filter_seen else None
+            best, scores = best_items(directions, n, asked, seen, ~allowed)
+            out = [self.items_[best], self.mean_rating_ + scores.astype(np.float64)]
             if return_std:
-                out.append(self._stds(draws, codes[part], best, features, *here))
+                stds = self._stds(draws, codes[part], best, features, *here)
+                out.append(stds)
             parts.append(out)
         joined = tuple(np.concatenate(part) for part in zip(*parts, strict=True))
         return tuple(part[0] for part in joined) if single else joined
@@ -192,7 +196,8 @@ class RecommendationMixin:
             self._unobserved_weight(),
         )
         order = np.argsort(-np.abs(parts), kind="stable")
-        return self.items_[own.items[order]], parts[order], self.mean_rating_ + rest
+        rest = float(self.mean_rating_ + rest)
+        return self.items_[own.items[order]], parts[order], rest
 
     def _known_codes(self, name, labels):
         """Return codes of labels, all of which must be known."""
@@ -212,7 +217,7 @@ class RecommendationMixin:
         single, labels = _one_or_more(asked)
         codes = self._known_codes(name, labels)
         scores = similarities(self._factors(), int(name == "items"), codes)
-        best = _best(scores, n)
+        best = in_order(scores, n)
         out = known[best], np.take_along_axis(scores, best, axis=1)
         return tuple(part[0] for part in out) if single else out
 
@@ -270,15 +275,6 @@ class RecommendationMixin:
         sides = [codes[rows], best.ravel(), *[code[rows] for code in further]]
         moments = pair_moments(draws, sides, values[rows], (features[rows], None))
         return self._std(moments).reshape(best.shape)
-
-
-def _best(scores, n):
-    """Return the places of the n largest scores of each row, best first."""
-    if n < scores.shape[1] // 2:
-        some = np.sort(np.argpartition(-scores, n - 1, axis=1)[:, :n], axis=1)
-        order = np.argsort(-np.take_along_axis(scores, some, 1), axis=1, kind="stable")
-        return np.take_along_axis(some, order, axis=1)
-    return np.argsort(-scores, axis=1, kind="stable")[:, :n]
 
 
 def _one_or_more(labels):

@@ -110,26 +110,43 @@ def grid_means(draws, users, user_features, context=(), values=None):
     (n, n_columns - 2). The factors of many draws lie side by side, so that one product
     of matrices makes both the sums over factors and the averages over draws.
     """
-    d, kind, items = draws.n_factors, draws.kind, draws.rows_of(1)
     n_items = draws.sizes[1]
-    step = max(1, BYTES_AT_ONCE // (4 * d * max(n_items, len(users))))
+    step = max(1, BYTES_AT_ONCE // (4 * draws.n_factors * max(n_items, len(users))))
     total = np.zeros((len(users), n_items), np.float32)
     of_users, of_items = np.zeros((len(users), 1)), np.zeros(n_items)
     for first in range(0, len(draws.weights), step):
         part = slice(first, min(first + step, len(draws.weights)))
-        weights = draws.weights[part].astype(np.float32)
-        factors = []
-        for s, weight in zip(range(part.start, part.stop), weights, strict=True):
-            rows = [row_means(draws, s, 0, users, user_features)]
-            for c, code in enumerate(context):
-                rows.append(values[:, [c]] * row_means(draws, s, 2 + c, code))
-            f, together = _combined(rows, d)
-            factors.append(weight * together.astype(np.float32))
-            of_users[:, 0] += weight * f
-        v = draws.rows[part, items].astype(np.float32)
-        total += _side_by_side(np.stack(factors)) @ _side_by_side(v[..., :d]).T
-        of_items += np.einsum("s,snf->n", weights, v[..., d:], dtype=kind)
+        u, own = user_factors(draws, part, users, user_features, context, values)
+        v, of_each = item_factors(draws, part)
+        total += u @ v.T
+        of_users[:, 0] += own
+        of_items += of_each
     return total + (of_users + of_items).astype(np.float32)
+
+
+def user_factors(draws, part, users, user_features, context=(), values=None):
+    """Return the factors under some draws side by side, (n, S d), and biases (n,).
+
+    Those of the context are added, and the draws' weights are in both.
+    """
+    d, weights = draws.n_factors, draws.weights[part].astype(np.float32)
+    biases, factors = np.zeros(len(users)), []
+    for s, weight in zip(range(len(draws.weights))[part], weights, strict=True):
+        rows = [row_means(draws, s, 0, users, user_features)]
+        for c, code in enumerate(context):
+            rows.append(values[:, [c]] * row_means(draws, s, 2 + c, code))
+        f, together = _combined(rows, d)
+        factors.append(weight * together.astype(np.float32))
+        biases += weight * f
+    return _side_by_side(np.stack(factors)), biases
+
+
+def item_factors(draws, part):
+    """Return the factors under some draws side by side, and the weighted biases."""
+    d, weights = draws.n_factors, draws.weights[part].astype(np.float32)
+    v = draws.rows[part, draws.rows_of(1)].astype(np.float32)
+    biases = np.einsum("s,snf->n", weights, v[..., d:], dtype=draws.kind)
+    return _side_by_side(v[..., :d]), biases
 
 
 def similarities(draws, side, codes):

@@ -32,14 +32,15 @@ def label_columns(X):
         columns = [_objects(column) for column in zip(*rows, strict=True)]
     if not len(X):
         raise ValueError("Found 0 sample(s) in X while a minimum of 1 is required.")
+    names = ("user", "item", *["context"] * (len(columns) - 2))
+    read = [_natural(*pair) for pair in zip(names, columns, strict=False)]
     if len(columns) < 2:
         shape = len(X), len(columns)
         raise ValueError(
             f"Found array with {len(columns)} feature(s) (shape={shape}) while a "
             "minimum of 2 is required: the user and the item of each rating"
         )
-    names = ("user", "item", *["context"] * (len(columns) - 2))
-    return [_natural(name, x) for name, x in zip(names, columns, strict=True)]
+    return read
 
 
 def label_list(values):

@@ -177,6 +177,26 @@ def test_recommendations_in_a_context(model, data):
         model.recommend(users, context=(1, 2, 3))
 
 
+def test_recommendations_to_many_users(model, monkeypatch):
+    """In blocks, and by few directions of the factors: in a context of each user."""
+    rng, users = np.random.default_rng(0), model.users_
+    context = np.stack([rng.integers(DAYS, size=40), rng.normal(20, 5, 40)], axis=1)
+    ask = dict(n=3, context=context, return_std=True)
+    whole = model.recommend(users, **ask)
+    monkeypatch.setattr("skbayes_sg.decomposition._recommendations.CELLS_AT_ONCE", 100)
+    in_blocks = model.recommend(users, **ask)
+    for name, value in {"MANY": 10, "RANK": 4, "MORE": 4}.items():
+        monkeypatch.setattr(f"skbayes_sg.inference.rating_rankings.{name}", value)
+    by_directions = model.recommend(users, **ask)
+    for other in (in_blocks, by_directions):
+        np.testing.assert_array_equal(other[0], whole[0])
+        for a, b in zip(other[1:], whole[1:], strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4)
+    few = model.recommend(users, n=3, items=model.items_[:2])
+    assert np.isneginf(few[1][:, 2]).all()
+    assert np.isin(few[0][np.isfinite(few[1])], model.items_[:2]).all()
+
+
 def test_times_are_days_unless_bins_are_given(data):
     X, y, _ = data
     times = pd.Timestamp("2024-03-01") + pd.to_timedelta(24 * X["day"] + 5, unit="h")
