@@ -66,7 +66,7 @@ def following(center, information, given, precision, noise=NONE, pull=NO_PULL):
     rows of `information` are zero where ``noise[j] == j``.
     """
     kind = FollowingDiagonal if information.ndim == 1 else FollowingDense
-    root = np.empty(information.shape)
+    root = np.zeros(information.shape)  # the triangle that is not written is read
     own = kind(center.copy(), information, given, noise, pull, root)
     follow(own, precision, center, np.empty(center.size))
     return own

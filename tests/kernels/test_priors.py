@@ -136,6 +136,14 @@ def test_coordinates_follow_and_theta_stays(dense):
     np.testing.assert_array_equal(shared.root, first.root)  # of other chains
 
 
+def test_coordinates_read_only_what_was_written(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "empty", lambda shape: np.full(shape, np.nan))
+        own = following(np.zeros(5), np.eye(5), np.zeros(5), np.ones(5))
+    np.testing.assert_allclose(to_position(own, np.ones(5)), np.sqrt(2.0))
+    np.testing.assert_allclose(pull_back_rows(own, np.ones((1, 5))), np.sqrt(0.5))
+
+
 @pytest.mark.parametrize("dense", [True, False])
 def test_coordinates_follow_noise_that_steps_leave_alone(dense):
     """Four coefficients of two outputs, and the log precisions of their noise."""
