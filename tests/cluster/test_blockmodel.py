@@ -202,7 +202,9 @@ def test_a_learned_prior_is_near_that_of_the_data(graph):
         N, K, membership_prior=0.3, link_rates=0.6, background_rate=0.02,
         activity_shape=0.9, random_state=0,
     )  # fmt: skip
-    model = blockmodel(membership_prior="learn").fit(active.adjacency)
+    with pytest.warns(ConvergenceWarning, match="chains disagree"):
+        # Of six chains three end 0.1 per link below the others, these two among them.
+        model = blockmodel(membership_prior="learn").fit(active.adjacency)
     assert abs(np.log(model.membership_prior_ / 0.3)) < 0.7
     z = (model.activity_ - active.activity) / model.activity_std_
     assert np.sqrt(np.mean(z**2)) < 1.5
