@@ -6,7 +6,7 @@ A calibrated classifier is right in nine of ten cases where it says 90 %. On cle
 labels, such as those of digits, a trained network nearly is, and a posterior gains
 nothing. Where some labels are wrong, as those of busy annotators, trained networks
 learn the mistakes by heart and promise far too much. The posterior promises too little
-instead, which costs less: its log-loss is much smaller.
+instead, which costs less: its log-loss is less than half of that of five networks.
 """
 
 # %%
@@ -51,7 +51,8 @@ def fitted(X, y):
 # -----
 # Predictions are sorted by their largest probability and cut into ten equal groups. On
 # the diagonal, a group's share of right labels is what was promised; below it the
-# classifier promises too much. The calibration error is the mean distance from it.
+# classifier promises too much. The calibration error is the mean distance from it. The
+# log-loss is minus the mean log probability of the right label, the price of a promise.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.4), sharey=True, layout="constrained")
 for ax, (title, y) in zip(axes, {"clean": clean, "noisy": noisy}.items(), strict=True):
@@ -65,10 +66,9 @@ for ax, (title, y) in zip(axes, {"clean": clean, "noisy": noisy}.items(), strict
         promised = np.array([p[group].max(axis=1).mean() for group in groups])
         right = np.array([np.mean(p[g].argmax(axis=1) == y_test[g]) for g in groups])
         error, loss = np.mean(np.abs(right - promised)), log_loss(y_test, p)
-        print(f"{title}, {name}: log-loss {loss:.3f}, calibration error {error:.3f}")
-        ax.plot(promised, right, "o-", label=f"{name}: {error:.3f}")
+        ax.plot(promised, right, "o-", label=f"{name}: {loss:.2f}; {error:.3f}")
     ax.set(title=f"{title} labels", xlabel="probability of the predicted label")
     ax.set(xlim=(0.2, 1.02), ylim=(0.2, 1.02))
-    ax.legend(title="calibration error", loc="upper left", fontsize="small")
+    ax.legend(title="log-loss; calibration error", loc="upper left", fontsize="small")
 axes[0].set_ylabel("share of right labels")
 plt.show()

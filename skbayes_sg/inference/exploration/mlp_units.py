@@ -11,7 +11,7 @@ from skbayes_sg.kernels.data.rows import CSRRows
 from skbayes_sg.kernels.engine import estimate_gradient
 from skbayes_sg.kernels.generic import for_kernels, python_op
 from skbayes_sg.kernels.gradients import Minibatch
-from skbayes_sg.kernels.likelihoods import Gaussian
+from skbayes_sg.kernels.likelihoods import Gaussian, InputDependentGaussian
 from skbayes_sg.kernels.models.mlp import unpack
 from skbayes_sg.kernels.models.mlp_prior import mean_precision, part_size
 from skbayes_sg.kernels.protocol.gradient import init_memory
@@ -41,6 +41,11 @@ def _(likelihood):
     # The curvature in the outputs is the precision of the noise wherever the weights
     # are, so that it grows little and momentum may last.
     return Pace(slowdown=2.0, friction=0.005)
+
+
+@pace.register(InputDependentGaussian)
+def _(likelihood):
+    return Pace(slowdown=4.0, friction=0.005)
 
 
 def network_units(model, batch_size, thetas, sampler, h, rng, total=None):
