@@ -25,7 +25,7 @@ from skbayes_sg.datasets._graphs import adjacency_of
 # that several predict links better; their means order pairs with little in common.
 MANY = {"keep": "variances", "n_chains": 4}
 RUNS = {
-    "hepph": [(30, 0.01, 20, 4, 4, {}), (100, 0.1, 60, 50, 1, MANY)],
+    "hepph": [(30, 0.01, 20, 4, 4, {}), (250, 0.1, 30, 25, 1, MANY | {"n_chains": 8})],
     "grqc": [(50, 0.01, 100, 20, 10, {})],
     "netscience": [(300, 0.1, 100, 100, 1, MANY)],
     "lfr": [(28, 0.1, 100, 100, 1, {"n_chains": 2})],
