@@ -68,6 +68,6 @@ bottom.fill_between(future, ahead[0], ahead[2], color="C1", alpha=0.3, lw=0)
 if truth is not None:
     bottom.plot(days, truth, color="k", lw=0.8, ls=":", label="true volatility")
 bottom.set(xlabel="day", ylabel="sd of the return (%)", ylim=(0, None))
-bottom.legend(loc="upper right")
+bottom.legend(loc="lower left", ncols=3)
 figure.tight_layout()
 plt.show()
