@@ -12,6 +12,8 @@ for each community: every node in turn takes the sums of its neighbors' membersh
 divided by the sizes of the communities, or else one of them would win all nodes. A
 power of these sums lets the largest grow. Few of the nodes that are reached first
 belong together, and a majority among neighbors would lose what they tell; sums keep it.
+Memberships move more and more from pass to pass until communities have formed, which
+takes the longer the more nodes there are, and then come to rest.
 """
 
 from skbayes_sg.kernels.generic import helper
@@ -19,7 +21,8 @@ from skbayes_sg.kernels.generic import helper
 CANDIDATES = 30  # nodes that are compared for each community
 OWN = 0.9  # membership of the neighbors, shared by their communities
 DENSE = 1.0  # links of a neighbor to others, on average, in a dense neighborhood
-PASSES = 20  # over all nodes
+PASSES, MAX_PASSES = 20, 100  # over all nodes
+AT_REST = 0.01  # mean change of a node's memberships in a pass, summed over communities
 PSEUDO_LINKS, SHARPEN = 0.5, 3  # added to sums over neighbors; their power
 
 
@@ -85,16 +88,20 @@ def _spread(model, pi, buffer, rng):
     for a in range(n):
         for j in range(k):
             sizes[j] += pi[a, j]
-    for _ in range(PASSES):
+    change = 0.0
+    for t in range(MAX_PASSES):
+        last, change = change, 0.0
         for a in range(n):
             if model.indptr[a + 1] > model.indptr[a]:
-                _follow(model, pi, found, sizes, a)
+                change += _follow(model, pi, found, sizes, a)
+        if t + 1 >= PASSES and change < min(last, AT_REST * n):
+            break
     buffer[:] = 0.0
 
 
 @helper
 def _follow(model, pi, found, sizes, a):
-    """Write memberships of node a by those of its neighbors."""
+    """Write memberships of node a by those of its neighbors; return their change."""
     n, k = pi.shape
     found[:] = 0.0
     for i in range(model.indptr[a], model.indptr[a + 1]):
@@ -105,10 +112,13 @@ def _follow(model, pi, found, sizes, a):
     for j in range(k):
         found[j] = (found[j] * n / (k * max(sizes[j], 1.0)) + PSEUDO_LINKS) ** SHARPEN
         total += found[j]
+    change = 0.0
     for j in range(k):
         value = found[j] / total
+        change += abs(value - pi[a, j])
         sizes[j] += value - pi[a, j]
         pi[a, j] = value
+    return change
 
 
 @helper
