@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -93,3 +94,9 @@ def pytest_collection_modifyitems(items):
     root = Path(__file__).parent
     ranks = {root / name: rank for rank, name in enumerate(SLOW_FILES)}
     items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+
+
+def pytest_collection_finish():
+    """Let the garbage collector pass over what lives until the end, and run rarely."""
+    gc.freeze()
+    gc.set_threshold(50_000, *gc.get_threshold()[1:])

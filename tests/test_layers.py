@@ -37,13 +37,14 @@ ESTIMATORS = (*NUMERIC, "sklearn", *rooms("base", "utils", "metrics"))
 # What a module may import beside the standard library. The longest matching name rules.
 LAYERS = {
     KERNELS: (*SHARED, *kernels("schedules", "updates")),
+    f"{KERNELS}.garbage": (),
     f"{KERNELS}.interruptible": (),
     f"{KERNELS}.disk_cache": ("numba",),
     f"{KERNELS}.inner_code": ("numba",),
     f"{KERNELS}.compiling": ("numba", f"{KERNELS}.notices"),
     f"{KERNELS}.generic": (
         *COMPILED,
-        *kernels("disk_cache", "inner_code", "interruptible"),
+        *kernels("disk_cache", "garbage", "inner_code", "interruptible"),
     ),
     f"{KERNELS}.separate": (*COMPILED, f"{KERNELS}.generic"),
     f"{KERNELS}.linked": (*COMPILED, "llvmlite", f"{KERNELS}.generic"),

@@ -22,6 +22,7 @@ from numba import types
 from numba.extending import overload, register_jitable
 
 from skbayes_sg.kernels.disk_cache import verify_cache
+from skbayes_sg.kernels.garbage import collecting_rarely
 from skbayes_sg.kernels.inner_code import InnerCompiler
 from skbayes_sg.kernels.interruptible import compiling_in_thread
 
@@ -163,7 +164,7 @@ def compiled(function, **options):
     except RuntimeError:  # numba: "no locator available"
         _warn_of_no_cache()
         dispatcher = numba.njit(function, **options)
-    dispatcher.compile = compiling_in_thread(dispatcher.compile)
+    dispatcher.compile = compiling_in_thread(collecting_rarely(dispatcher.compile))
     return dispatcher
 
 
