@@ -41,8 +41,8 @@ def not_to_the_last_digit(estimator):
 
 
 ESTIMATORS = [
-    SGLDLogisticRegression(n_draws=50, n_chains=2),
     # Full gradients are compiled in less time than the automatic ones.
+    SGLDLogisticRegression(n_draws=50, n_chains=2, gradient="full"),
     SGMCMCLinearRegression(n_draws=50, n_chains=2, gradient="full"),
     SGMCMCPoissonRegressor(n_draws=50, n_chains=2, gradient="full"),
     SGHMCClassifierMLP((10,), **SHORT),
@@ -61,9 +61,10 @@ def test_column_names(estimator):
     check_dataframe_column_names_consistency(type(estimator).__name__, estimator)
 
 
-@pytest.mark.long  # the same classes with other samplers, each of which is compiled
+@pytest.mark.long  # other samplers or gradients, each of which is compiled
 @parametrize_with_checks(
     [
+        SGLDLogisticRegression(n_draws=50, n_chains=2),
         SGMCMCLogisticRegression(n_draws=50, n_chains=2, gradient="full"),
         SGHMCLogisticRegression(n_draws=50, n_chains=2, gradient="full"),
         SGNHTLogisticRegression(n_draws=50, n_chains=2, gradient="full"),

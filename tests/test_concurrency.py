@@ -181,6 +181,7 @@ print(sum("NUMBA_CACHE_DIR" in str(warning.message) for warning in caught))
 """
 
 
+@pytest.mark.long
 def test_read_only_package_and_no_home():
     """Nowhere to write: one warning, and it works."""
     code = (

@@ -236,7 +236,7 @@ FAMILIES = {
     "search": (search, SEARCH, COMPILED, LABELLED),
 }
 QUICK = dict(
-    logistic=150, classifier=40, regressor=40, recommender=40, consensus=60, search=40
+    logistic=150, classifier=40, regressor=40, recommender=40, consensus=20, search=40
 )
 
 

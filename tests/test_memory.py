@@ -39,6 +39,7 @@ np.save(sys.argv[2], model.samples_)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA is of Linux")
+@pytest.mark.long
 def test_data_larger_than_memory(tmp_path):
     path, out = tmp_path / "X.npy", tmp_path / "draws.npy"
     X = np.lib.format.open_memmap(path, "w+", dtype=np.float32, shape=(N, P))

@@ -158,6 +158,7 @@ def test_groups_and_given_shards_are_one(narrow):
         assert again.n_features_in_ == 3
 
 
+@pytest.mark.long
 def test_same_draws_for_any_n_jobs_and_backend(narrow):
     X, y, _ = narrow
     alone = quick(n_jobs=1).fit(X, y)
@@ -167,6 +168,7 @@ def test_same_draws_for_any_n_jobs_and_backend(narrow):
     assert not np.array_equal(alone.samples_, quick(random_state=1).fit(X, y).samples_)
 
 
+@pytest.mark.long
 def test_all_kinds_of_data():
     X, y = load_iris(return_X_y=True)
     names = ["a", "b", "c", "d"]

@@ -252,7 +252,9 @@ def test_parameters_of_every_estimator_are_of_the_sampling_or_of_the_posterior(k
 
 
 # Halving
-@pytest.mark.parametrize("sampler", ["sgld", "sgld-lm"])
+@pytest.mark.parametrize(
+    "sampler", ["sgld", pytest.param("sgld-lm", marks=pytest.mark.long)]
+)
 def test_halving_is_cheaper_and_as_good(sampler):
     """4 times fewer iterations than the grid, a KSD within 5 % of its best."""
     estimator = SGLDLogisticRegression(sampler=sampler, n_draws=400, thin=1)

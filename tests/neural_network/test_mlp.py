@@ -184,7 +184,8 @@ def test_two_moons(kind):
     assert model.fit(Xa, ya).score(Xb, yb) > 0.93
 
 
-@pytest.mark.parametrize("activation", ["softmax", pytest.param("tanh", marks=LONG)])
+@LONG
+@pytest.mark.parametrize("activation", ["softmax", "tanh"])
 def test_activations(iris, activation):
     model = short(activation=activation, burn_in=200).fit(*iris)
     assert model.score(*iris) > 0.9
