@@ -1,7 +1,7 @@
 """Defaults on posteriors that are far from Gaussian, against exact references.
 
-Posteriors of two parameters have references by quadrature; the others by long
-Hamiltonian chains of this file's own, with relative errors below 0.005.
+Posteriors of two parameters have references by quadrature, the others by long
+Hamiltonian chains that use nothing of the package.
 """
 
 import warnings
@@ -9,8 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from scipy.special import expit, log_expit, softmax
+from scipy.special import expit, log_expit
 from sklearn import datasets
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
@@ -21,6 +20,7 @@ from skbayes_sg import (
     SGNHTLogisticRegression,
 )
 from skbayes_sg.kernels.samplers import HMC, SGLD
+from tests.references.long_chains import long_chains
 
 CLASSES = SGLDLogisticRegression, SGHMCLogisticRegression, SGNHTLogisticRegression
 
@@ -120,69 +120,8 @@ def quadrature(problem):
     return mean, np.sqrt(square - mean**2)
 
 
-class Softmax:
-    """Log posterior of many thetas, (n, d), at once, and its gradient."""
-
-    def __init__(self, X, y, prior_variance):
-        self.X = np.column_stack([X, np.ones(len(X))])
-        self.precision, self.y = 1 / prior_variance, np.asarray(y, int)
-        n_classes = self.y.max() + 1
-        self.n_outputs = 1 if n_classes == 2 else n_classes
-        self.d = self.n_outputs * self.X.shape[1]
-        self.hot = np.eye(n_classes)[self.y]
-
-    def __call__(self, thetas):
-        blocks = thetas.reshape(len(thetas), self.n_outputs, -1)
-        eta = np.moveaxis(blocks @ self.X.T, 1, 2)
-        if self.n_outputs == 1:
-            value = log_expit((2 * self.y - 1) * eta[..., 0]).sum(axis=1)
-            r = self.y[:, None] - expit(eta)
-        else:
-            p = softmax(eta, axis=2)
-            value = np.log((p * self.hot).sum(axis=2)).sum(axis=1)
-            r = self.hot - p
-        g = (np.moveaxis(r, 1, 2) @ self.X).reshape(thetas.shape)
-        value = value - 0.5 * self.precision * (thetas**2).sum(axis=1)
-        return value, g - self.precision * thetas
-
-
-def long_chains(problem, n_chains=64, n_draws=3000):
-    """Return means and sds by Hamiltonian chains, whitened by their own covariance."""
-    density, rng = Softmax(*problem()), np.random.default_rng(0)
-
-    def negative(theta):
-        value, g = density(theta[None])
-        return -value[0], -g[0]
-
-    start = minimize(negative, np.zeros(density.d), jac=True).x
-    thetas = start + 0.1 * rng.normal(size=(n_chains, density.d))
-    (value, g), step, root = density(thetas), 0.1, np.eye(density.d)
-    for length in (500, 500, 500, 500, n_draws):
-        first = second = 0.0
-        for t in range(length):
-            rho = rng.normal(size=thetas.shape)
-            energy, eps = value - 0.5 * (rho**2).sum(axis=1), step * rng.uniform(0.8, 1)
-            new, new_g = thetas, g
-            for _ in range(rng.integers(1, 2 + min(60, int(3 / step)))):
-                rho = rho + 0.5 * eps * new_g @ root
-                new = new + eps * rho @ root.T
-                new_value, new_g = density(new)
-                rho = rho + 0.5 * eps * new_g @ root
-            change = new_value - 0.5 * (rho**2).sum(axis=1) - energy
-            rate = np.exp(np.minimum(0, np.nan_to_num(change, nan=-np.inf)))
-            moves = rng.random(n_chains) < rate
-            thetas = np.where(moves[:, None], new, thetas)
-            g = np.where(moves[:, None], new_g, g)
-            value = np.where(moves, new_value, value)
-            if length == 500 and t < 400:
-                step *= np.exp((rate.mean() - 0.8) / np.sqrt(t + 4))
-            if length == n_draws or t >= 250:
-                first, second = first + thetas.sum(0), second + thetas.T @ thetas
-        n = n_chains * (length if length == n_draws else 250)
-        mean = first / n
-        covariance = second / n - np.outer(mean, mean)
-        root = np.linalg.cholesky(covariance)
-    return mean, np.sqrt(np.diag(covariance))
+def by_chains(problem):
+    return long_chains(*problem())
 
 
 def worst(estimators, mean, sd):
@@ -222,7 +161,7 @@ def test_trajectories_where_steps_would_be_tiny():
     "problem, reference",
     [(p, quadrature) for p in (rare, rare_ten, separable, separable_flat_prior)]
     + [(outlier, quadrature)]
-    + [(p, long_chains) for p in (wine, breast_cancer, iris, dummies, few_rows)],
+    + [(p, by_chains) for p in (wine, breast_cancer, iris, dummies, few_rows)],
 )
 def test_every_class_on_every_posterior(problem, reference):
     mean, sd = reference(problem)
