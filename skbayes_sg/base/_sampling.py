@@ -13,7 +13,7 @@ from skbayes_sg.base._callbacks import CallbackSupportMixin, FitTasks
 from skbayes_sg.base._diagnostics import DiagnosticsMixin
 from skbayes_sg.base._docstrings import inherit_docstring
 from skbayes_sg.base._saving import VersionedMixin
-from skbayes_sg.base._warnings import warn_of_mixing, warn_of_sds, warn_of_step
+from skbayes_sg.base._warnings import warn_of_errors, warn_of_mixing, warn_of_step
 from skbayes_sg.inference.exploration import Settings, for_diagnostics
 from skbayes_sg.inference.fitting import Job, fit_chains, inside_search
 from skbayes_sg.inference.moments import Moments
@@ -273,8 +273,8 @@ class BaseSGMCMC(CallbackSupportMixin, DiagnosticsMixin, VersionedMixin, BaseEst
         mixing = look_at(fit.found.model, fit.draws)
         if mixing.failed:
             self._warn_of_mixing(mixing, is_automatic)
-        elif fit.sd_error != 0.0:
-            warn_of_sds(fit.sd_error, is_automatic)
+        elif fit.errors.found:
+            warn_of_errors(fit.errors, is_automatic)
 
     def _warn_of_mixing(self, mixing, is_automatic):
         """Say how the chains disagree, and what to do."""

@@ -45,19 +45,25 @@ def warn_of_mixing(mixing, n_chains, is_automatic):
     )
 
 
-def warn_of_sds(error, is_automatic):
-    """Warn that `fit` has ended with draws that are too wide or too narrow."""
-    side = "wide" if error > 0 else "narrow"
+def warn_of_errors(errors, is_automatic):
+    """Warn that `fit` has ended with draws of a wrong width or at a wrong place."""
+    if errors.sd != 0.0:
+        side = "wide" if errors.sd > 0 else "narrow"
+        wrong = f"those of some parameter are {abs(errors.sd):.0%} too {side}"
+    else:
+        wrong = (
+            "the mean of those of some parameter is "
+            f"{errors.mean:.2g} standard deviations off"
+        )
     remedy = 'Use a smaller step_size, or step_size="auto"'
     if is_automatic:
-        side += ", also with smaller steps"
+        wrong += ", also with smaller steps"
         remedy = (
             "Scale columns with outliers, use a narrower prior, or "
             'sampler="hmc" where the class has it'
         )
     warn_user(
-        f"The draws should not be used: those of some parameter are {abs(error):.0%} "
-        f"too {side}. {remedy}; check() tells more.",
+        f"The draws should not be used: {wrong}. {remedy}; check() tells more.",
         ConvergenceWarning,
     )
 

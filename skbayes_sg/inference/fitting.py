@@ -33,7 +33,7 @@ from skbayes_sg.inference.exploration import (
 )
 from skbayes_sg.inference.progress import Bar
 from skbayes_sg.inference.storage import allocate_draws
-from skbayes_sg.inference.verification import sd_error
+from skbayes_sg.inference.verification import Errors, verify
 from skbayes_sg.kernels.generic import for_kernels
 from skbayes_sg.kernels.gradients import Full
 from skbayes_sg.kernels.notices import notice
@@ -83,7 +83,7 @@ class Fit(NamedTuple):
     key: str | None = None  # digest of model and dynamics, to continue the chains later
     interrupt: BaseException | None = None  # that ended the chains early
     total: int | None = None  # rows for which the batches of a stream stand
-    sd_error: float = 0.0  # relative error of an sd that the draws were found to have
+    errors: Errors = Errors()  # that the draws were found to have
 
     def continues_at(self, total: int) -> bool:
         """Whether the chains of a stream can continue with `total` rows."""
@@ -199,7 +199,7 @@ def _explore_and_run(model, job, start, key):
             fit = _run(fit, job, request.seed("chains"), attempt)
             fit = _lengthened(fit, job, attempt)
             is_final = attempt >= MAX_REPAIRS or job.settings.step_size != "auto"
-            if fit.sd_error == 0.0 or is_final:
+            if not fit.errors.found or is_final:
                 return fit
         except DivergenceError as error:
             if is_last or job.settings.step_size != "auto":
@@ -268,7 +268,7 @@ def _run(fit, job, seed, attempt=0):
         info=info,
         interrupt=interrupt,
     )
-    fit = fit._replace(sd_error=_verified(fit, job))
+    fit = fit._replace(errors=_verified(fit, job))
     if found.completion is None:
         return fit
     return fit._replace(draws=_completed(fit, job))
@@ -287,14 +287,14 @@ def _completed(fit, job):
 
 
 def _verified(fit, job):
-    """Return the error of an sd, 0.0 where none is found or looked for."""
+    """Return the errors of the draws, none where they are not looked for."""
     found, settings = fit.found, job.settings
     complete = fit.interrupt is None and settings.keep == "draws"
     if found.factor is None or settings.schedule != "constant" or not complete:
-        return 0.0
+        return Errors()
     covariance = found.factor @ found.factor.T
     seed = job.request().seed("verification")
-    return sd_error(found.model, found.gradient, fit.draws, covariance, seed)
+    return verify(found.model, found.gradient, fit.draws, covariance, seed)
 
 
 def fit_batch(

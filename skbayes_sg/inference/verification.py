@@ -2,14 +2,18 @@
 
 For draws x of a posterior with scores s, any center c and any matrix S,
 
-    E[(x_j - c_j) (S s)_j] = -S_jj .
+    E[(S s)_j] = 0,    E[(x_j - c_j) (S s)_j] = -S_jj .
 
 If S is close to the posterior covariance, the mean of -(x_j - c_j) (S s)_j / S_jj is
-the factor by which the variance of a parameter is too large. Unlike R-hat, this detects
-step sizes that are too large at steep places, and unexpected gradient noise.
+the factor by which the variance of a parameter is too large, and that of (S s)_j is
+what its mean is too small by. Unlike R-hat, this detects step sizes that are too large
+at steep places, and unexpected gradient noise. Means show nothing of these, because any
+step with constant coefficients keeps E[s] = 0; they show what is wrong where the metric
+changes with the position.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -29,11 +33,24 @@ from skbayes_sg.kernels.protocol.model import (
 MAX_DRAWS = 1000
 FEW_ROWS = 2000  # up to which scores are computed from all rows
 MAX_SD_ERROR = 0.06
+MAX_MEAN_ERROR = 0.1  # posterior standard deviations
 LEVEL = 1e-4  # approximate probability of a false alarm
 
 
-def sd_error(model, gradient, draws, covariance, seed):
-    """Return the relative error of the worst sd of draws, 0.0 if not significant.
+class Errors(NamedTuple):
+    """Errors of draws, each 0.0 if it is not significant."""
+
+    sd: float = 0.0  # relative; positive if a standard deviation is too large
+    mean: float = 0.0  # size, in posterior standard deviations
+
+    @property
+    def found(self) -> bool:
+        """Whether there is an error."""
+        return self.sd != 0.0 or self.mean != 0.0
+
+
+def verify(model, gradient, draws, covariance, seed):
+    """Return the `Errors` of the parameters that are most significantly wrong.
 
     Parameters
     ----------
@@ -49,21 +66,23 @@ def sd_error(model, gradient, draws, covariance, seed):
 
     Returns
     -------
-    error : float
-        Relative error of the standard deviation with the most significant error;
-        positive if it is too large.
+    errors : Errors
+        Errors of a standard deviation and of a mean.
     """
     n_chains, n_draws = draws.shape[:2]
     step = max(1, math.ceil(n_chains * n_draws / MAX_DRAWS))
     some = draws[:, ::step]
     if some.shape[1] < MIN_DRAWS:
-        return 0.0
+        return Errors()
     thetas = np.array([theta_of(model, draw) for draw in np.concatenate(some)])
     scores = _scores(model, gradient, thetas, seed)
     shape = (*some.shape[:2], thetas.shape[1])
     x = (thetas - thetas.mean(axis=0)).astype(np.float64).reshape(shape)
     along = (scores @ covariance).reshape(shape)
-    return _clearest(-x * along / np.diag(covariance))
+    variances = np.diag(covariance)
+    return Errors(
+        _clearest_sd(-x * along / variances), _clearest_mean(along / np.sqrt(variances))
+    )
 
 
 def _scores(model, gradient, thetas, seed):
@@ -81,17 +100,26 @@ def _scores(model, gradient, thetas, seed):
     return out.astype(np.float64)
 
 
-def _clearest(products):
+def _clearest_sd(products):
     """Return the most significant error of an sd, from (C, n, d) products."""
     ratio, error = products.mean(axis=(0, 1)), standard_error(products)
     # The error is proportional to the ratio; the test uses that of a ratio of one.
     error = np.maximum(error / np.maximum(ratio, 0.5), np.finfo(float).tiny)
     z, sd = (ratio - 1.0) / error, np.sqrt(np.maximum(ratio, 0.0))
+    return _clearest(sd - 1.0, z, MAX_SD_ERROR)
+
+
+def _clearest_mean(scores):
+    """Return the size of the most significant error of a mean, from (C, n, d)."""
+    shift = scores.mean(axis=(0, 1))
+    error = np.maximum(standard_error(scores), np.finfo(float).tiny)
+    return abs(_clearest(shift, shift / error, MAX_MEAN_ERROR))
+
+
+def _clearest(errors, z, limit):
+    """Return the most significant of (d,) errors beyond a limit, 0.0 if none is."""
     if not np.isfinite(z).all():
         return np.inf
     bound = -ndtri(LEVEL / (2 * z.size))
-    found = (np.abs(z) > bound) & (np.abs(sd - 1.0) > MAX_SD_ERROR)
-    if not found.any():
-        return 0.0
-    j = np.argmax(np.where(found, np.abs(z), -1.0))
-    return float(sd[j] - 1.0)
+    found = (np.abs(z) > bound) & (np.abs(errors) > limit)
+    return float(errors[np.argmax(np.abs(z) * found)]) if found.any() else 0.0

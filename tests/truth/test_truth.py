@@ -12,6 +12,7 @@ from skbayes_sg import DivergenceError
 from tests.truth.__main__ import main
 from tests.truth.densities import GLM, Numeric
 from tests.truth.families import FAMILIES
+from tests.truth.families.networks import with_moments
 from tests.truth.judging import judge, listen
 from tests.truth.kinds import KINDS
 from tests.truth.references import (
@@ -146,6 +147,26 @@ def test_a_few_excursions_do_not_excuse_themselves():
     draws = normal_draws()
     draws[0, 100:110, 1] = 300.0
     assert judge(draws, NORMAL).wrong
+
+
+def test_draws_with_heavy_tails_are_judged_by_what_has_moments():
+    """Biases of two classes with a learned precision: t with 3 degrees of freedom.
+
+    Of 100 sets of independent draws, those with the right law are right, and of those
+    that are 1.5 times too wide at least 95 are wrong.
+    """
+
+    def draws(rng, n, scale=1.0):
+        mean = scale * rng.standard_t(3.0, (*n, 1, 1))
+        return with_moments(mean + rng.standard_normal((*n, 2, 1)))[..., 0]
+
+    exact = from_chains(draws(np.random.default_rng(0), (64, 5000)), "independent")
+    found = np.zeros(2, int)
+    for seed in range(1, 101):
+        for i, scale in enumerate([1.0, 1.5]):
+            some = draws(np.random.default_rng(seed), (4, 400), scale)
+            found[i] += judge(some, exact).wrong
+    assert found[0] == 0 and found[1] >= 95, found
 
 
 def test_few_effective_draws_are_short():

@@ -34,7 +34,13 @@ class Networks:
 
 
 class ClassNetworks(Networks):
-    """Softmax regression as a network without hidden units; weights are compared."""
+    """Softmax regression as a network without hidden units; weights are compared.
+
+    Learned precisions make tails heavy: the mean over K classes of p weights, of which
+    the data say nothing, has a Student t law of 2 + p (K - 1) degrees of freedom, 3 for
+    the biases of two classes. Standard errors of an sd need fourth moments, so weights
+    are compared after `with_moments` there.
+    """
 
     classes = {
         "sgld-lm": SGLDClassifierMLP,
@@ -44,10 +50,11 @@ class ClassNetworks(Networks):
 
     def quantities(self, problem, estimator):
         p, K = problem.X.shape[1], len(estimator.classes_)
-        draws = estimator.samples_[..., : (p + 1) * K]
-        return np.moveaxis(draws.reshape(*draws.shape[:2], p + 1, K), 2, 3).reshape(
-            *draws.shape
-        )
+        draws = estimator.samples_[..., : (p + 1) * K].astype(float)
+        by_class = np.moveaxis(draws.reshape(*draws.shape[:2], p + 1, K), 2, 3)
+        if problem.options["weight_precision"] == "gamma":
+            by_class = with_moments(by_class)
+        return by_class.reshape(*draws.shape[:2], -1)
 
     def reference(self, problem, rng):
         X = np.asarray(problem.X, np.float32).astype(float)
@@ -61,7 +68,12 @@ class ClassNetworks(Networks):
             blocks = thetas.reshape(len(thetas), K, -1)
             return glm.log(thetas) + _learned(blocks[:, :, :-1], blocks[:, :, -1])
 
-        return exact(Numeric(log, glm.dim, glm.cost), rng)
+        def transform(thetas):
+            return with_moments(thetas.reshape(len(thetas), K, -1)).reshape(
+                len(thetas), -1
+            )
+
+        return exact(Numeric(log, glm.dim, glm.cost), rng, transform)
 
 
 class NumberNetworks(Networks):
@@ -100,6 +112,16 @@ class NumberNetworks(Networks):
         d = p + 4 if hidden else p + 2
         density = Numeric(log, d, len(y), 0.5 * rng.standard_normal(d))
         return exact(density, rng, lambda thetas: _predictions(problem, thetas))
+
+
+def with_moments(weights):
+    """Return (..., K + 1, p) quantities that have all moments, of (..., K, p) weights.
+
+    They are differences from the mean over classes, and the mean, on the scale of
+    asinh: that is linear up to the prior's scale, which is one, and a logarithm beyond.
+    """
+    mean = weights.mean(axis=-2, keepdims=True)
+    return np.arcsinh(np.concatenate([weights - mean, mean], axis=-2))
 
 
 def _outputs(thetas, X, hidden):
