@@ -309,8 +309,19 @@ def test_deeper_networks(wave, hidden):
 
 @pytest.mark.long
 def test_unseen_classes_are_found_as_well_as_by_an_ensemble():
+    """Of ten digits, 0 and 1 are not seen, or 2 and 3, ...: means over the pairs.
+
+    The differences of the pairs have a standard deviation of about 0.012.
+    """
+    areas = np.array([areas_of_unseen((k, k + 1)) for k in range(0, 10, 2)])
+    ours, theirs = areas.mean(axis=0)
+    assert ours >= theirs
+
+
+def areas_of_unseen(digits):
+    """Return areas under the ROC curve: epistemic uncertainty, and five MLPs."""
     X, y = load_digits(return_X_y=True)
-    X, known = X / 16, y < 8
+    X, known = X / 16, ~np.isin(y, digits)
     train = known & (np.arange(len(y)) % 2 == 0)
     test = ~train
     model = SGHMCClassifierMLP(random_state=0)
@@ -325,4 +336,4 @@ def test_unseen_classes_are_found_as_well_as_by_an_ensemble():
     theirs = np.sum(every * np.log(every + 1e-300), axis=2).mean(axis=0)
     theirs -= np.sum(mean * np.log(mean + 1e-300), axis=1)
     ours = model.predict_uncertainty(X[test]).epistemic
-    assert roc_auc_score(~known[test], ours) >= roc_auc_score(~known[test], theirs)
+    return [roc_auc_score(~known[test], score) for score in (ours, theirs)]
