@@ -96,7 +96,7 @@ def lbfgs(model, start, max_dense=1024, n_rounds=20, rough=None):
         mode = mode + factor @ result.x
         if np.abs(result.jac).max() <= 1e-3 or not result.x.any():
             break
-    if is_log_concave(model) and max(n_rows(model), d) * d <= FEW_NUMBERS:
+    if has_one_mode(model) and max(n_rows(model), d) * d <= FEW_NUMBERS:
         mode = _polished(model, mode)
     return mode.astype(dtype)
 
@@ -108,7 +108,7 @@ def _polished(model, mode, n_steps=4):
     the same mode then, and the same draws up to such errors.
     """
     work, g = init_work(model), np.empty(mode.size, parameter_dtype(model))
-    size = np.inf
+    size = np.inf if is_log_concave(model) else 1.0  # standard deviations
     for _ in range(n_steps):
         factor = whitening(curvature_matrix(model, mode))
         log_posterior(model, work, mode.astype(g.dtype), g)
