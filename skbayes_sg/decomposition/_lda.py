@@ -21,7 +21,11 @@ from skbayes_sg.kernels.models.lda import LDA, list_offsets, n_extra_topics
 from skbayes_sg.kernels.models.lda_minibatch import MinibatchLDA
 from skbayes_sg.kernels.samplers import SCIR, ConstantMassCIR, ExpandedMean, Gibbs
 from skbayes_sg.utils._typing import MatrixLike
-from skbayes_sg.utils._validation import all_or_nothing, check_integer
+from skbayes_sg.utils._validation import (
+    all_or_nothing,
+    check_integer,
+    check_option,
+)
 
 MAX_TOPICS = 10_000  # chains' topics are matched by all pairs
 
@@ -56,13 +60,14 @@ default=None
         From `skbayes_sg.kernels.samplers`. None is `Gibbs`, which remembers the topics
         of all tokens. `SCIR` and `ExpandedMean` (SG-RLD) are known from the literature:
         they only keep the topics and move them by gradients of minibatches, whose noise
-        increases posterior variances. The class has no `gradient`, as only this choice
-        is left.
+        increases posterior variances.
     step_size : float or "auto"
         Step size of all samplers except `Gibbs`; with "auto" variances are too large by
         about a quarter.
     schedule : {"constant", "polynomial", "cyclical"}
         How the step size changes with the iterations.
+    gradient : {"auto", "minibatch", "full"}, default="auto"
+        Documents of an iteration: "full" reads all of them, the others `batch_size`.
     batch_size : int or "auto"
         Documents per iteration, which `Gibbs` visits in turn; "auto" is all of them, or
         as many as have half a million tokens. For the other samplers it is a twentieth.
@@ -133,7 +138,7 @@ default=None
     _is_conditional = True  # draws are pseudo-counts, given the topics of tokens
     _worth = 1.0  # of a pseudo-count, in tokens; less after streams
     # Parameters that only other estimators have.
-    gradient, preconditioner = "minibatch", "none"
+    preconditioner = "none"
     temperature, noise_correction = 1.0, False
 
     def __init__(
@@ -145,6 +150,7 @@ default=None
         sampler=None,
         step_size="auto",
         schedule="constant",
+        gradient="auto",
         batch_size="auto",
         total_samples=None,
         n_draws=10,
@@ -165,6 +171,7 @@ default=None
         self.sampler = sampler
         self.step_size = step_size
         self.schedule = schedule
+        self.gradient = gradient
         self.batch_size = batch_size
         self.total_samples = total_samples
         self.n_draws = n_draws
@@ -235,6 +242,7 @@ default=None
     def _check_parameters(self):
         """Validate the parameters; return the sampler."""
         check_integer("n_components", self.n_components, at_least=1)
+        check_option("gradient", self.gradient, ("auto", "minibatch", "full"))
         if self.n_components > MAX_TOPICS:
             raise ValueError(
                 f"n_components={self.n_components} is more than {MAX_TOPICS} topics; "

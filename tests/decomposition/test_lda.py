@@ -18,7 +18,7 @@ from skbayes_sg.datasets import make_documents
 from skbayes_sg.inference.alignment import align
 from skbayes_sg.inference.monitoring import monitored
 from skbayes_sg.inference.topics import permute
-from skbayes_sg.kernels.samplers import SCIR, SGLD, ExpandedMean
+from skbayes_sg.kernels.samplers import SCIR, SGLD, ExpandedMean, Gibbs
 from skbayes_sg.metrics import completion_perplexity
 
 K, W = 3, 12
@@ -151,6 +151,16 @@ def test_minibatches_visit_documents_in_turn(fitted):
     # The same draws, in the same order, however they are cut into iterations.
     np.testing.assert_array_equal(other.samples_, model.samples_)
     assert (other.batch_size_, model.batch_size_) == (50, 150)
+
+
+@pytest.mark.parametrize("sampler", [Gibbs(), SCIR()])
+def test_full_gradients_read_all_documents(fitted, sampler):
+    _, X, _ = fitted
+    short = dict(sampler=sampler, burn_in=2, n_draws=2, thin=1, n_chains=1)
+    full = lda(gradient="full", batch_size=50, **short).fit(X)
+    assert full.batch_size_ == 150
+    whole = lda(gradient="minibatch", batch_size=150, **short).fit(X)
+    np.testing.assert_array_equal(full.samples_, whole.samples_)
 
 
 def test_warm_start_continues_the_chains(fitted):
@@ -298,6 +308,7 @@ def test_bad_counts(name):
         ({"topic_word_prior": 1e300}, ValueError, "between 1e-30 and"),
         ({"total_samples": -5}, ValueError, "total_samples=-5"),
         ({"batch_size": 1000}, ValueError, "batch_size=1000 is larger"),
+        ({"gradient": "cv"}, ValueError, "gradient='cv'"),
         ({"sampler": SGLD()}, ValueError, "must be an instance of Gibbs"),
         ({"sampler": "gibbs"}, TypeError, "must be an instance of Gibbs"),
         ({"keep": "moments"}, ValueError, 'use "variances"'),

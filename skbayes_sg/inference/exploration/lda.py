@@ -17,8 +17,8 @@ import numpy as np
 from skbayes_sg.inference.exploration.one_mode import explore
 from skbayes_sg.inference.exploration.request import (
     Exploration,
-    check_batch_size,
     chosen,
+    rows_at_once,
 )
 from skbayes_sg.inference.exploration.sweeps import sweeps
 from skbayes_sg.inference.monitoring import monitored
@@ -88,8 +88,7 @@ def growth(model, gradient, burn_in):
 @explore.register(MinibatchLDA)
 def _(model, request):
     settings, n, d = request.settings, n_rows(model), n_parameters(model)
-    check_batch_size(settings.batch_size, n)
-    size = chosen(settings.batch_size, min(n, max(LEAST_BATCH, n // BATCHES)))
+    size = rows_at_once(settings, min(n, max(LEAST_BATCH, n // BATCHES)), n)
     h = min(1.0, 4.0 * TOLERANCE * request.share * size / n)
     per_sweep = math.ceil(n / size)
     if request.start is None:

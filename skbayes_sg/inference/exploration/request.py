@@ -126,6 +126,14 @@ def chosen(value, automatic):
     return automatic if isinstance(value, str) and value == "auto" else value
 
 
+def rows_at_once(settings, automatic, n):
+    """Return how many of n rows an iteration reads."""
+    check_batch_size(settings.batch_size, n)
+    if settings.gradient == "full":
+        return n
+    return chosen(settings.batch_size, automatic)
+
+
 def check_batch_size(size, n):
     """Raise a ValueError if a minibatch of `size` is more than all `n` rows."""
     if size != "auto" and size is not None and size > n:

@@ -9,8 +9,8 @@ import numpy as np
 
 from skbayes_sg.inference.exploration.request import (
     Exploration,
-    check_batch_size,
     chosen,
+    rows_at_once,
 )
 from skbayes_sg.kernels.coordinates import Identity
 from skbayes_sg.kernels.gradients import InTurn
@@ -36,8 +36,7 @@ def sweeps(model, request, start, *, at_once, refresh, burn_in, thin, growth=Non
         the fields of `InTurn` by which few rows take part at first.
     """
     settings, d = request.settings, n_parameters(model)
-    check_batch_size(settings.batch_size, n_rows(model))
-    size = chosen(settings.batch_size, at_once)
+    size = rows_at_once(settings, at_once, n_rows(model))
     per_sweep = math.ceil(n_rows(model) / size)
     burn_in = chosen(settings.burn_in, burn_in * per_sweep)
     gradient = InTurn(size)
