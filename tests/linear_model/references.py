@@ -264,7 +264,7 @@ def _trajectory(family, theta, factor, step, rng):
     rho = rng.standard_normal(theta.shape)
     energy = value - 0.5 * (rho**2).sum(axis=1)
     new, eps = theta, step * rng.uniform(0.7, 1.3)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for _ in range(LEAPFROG):
             rho = rho + 0.5 * eps * g @ factor
             new = new + eps * rho @ factor.T
