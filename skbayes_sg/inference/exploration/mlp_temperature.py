@@ -12,6 +12,7 @@ import joblib
 import numpy as np
 from scipy.special import log_softmax
 
+from skbayes_sg.inference.control import Control
 from skbayes_sg.inference.exploration.mlp_agreement import outputs_of
 from skbayes_sg.inference.exploration.mlp_training import train, training_length
 from skbayes_sg.inference.exploration.mlp_units import with_rows
@@ -62,14 +63,16 @@ def choose_temperature(model, request, batch_size, budget, chains):
     if n < MIN_ROWS or steps < MIN_STEPS:
         return USUAL
     fold_of = _folds(model.y, max(n_folds, FOLDS), rng)
+    control = Control()
     tasks = [
         joblib.delayed(_held_out_losses)(
-            *(model, request, batch_size, steps, chains, fold_of == k, k)
+            *(model, request, batch_size, steps, chains, fold_of == k, k, control)
         )
         for k in range(n_folds)
     ]
     jobs = min(n_folds, joblib.effective_n_jobs(request.settings.n_jobs))
-    results = joblib.Parallel(n_jobs=jobs, prefer="threads")(tasks)
+    with control.all_or_none():
+        results = joblib.Parallel(n_jobs=jobs, prefer="threads")(tasks)
     losses = np.concatenate([losses for losses, _ in results], axis=1)
     weights = np.concatenate([weights for _, weights in results])
     return best_temperature(losses, weights)
@@ -87,8 +90,13 @@ def best_temperature(losses, weights):
     return LADDER[close[int(np.argmin(distance))]]
 
 
-def _held_out_losses(model, request, batch_size, steps, chains, held_out, k):
+def _held_out_losses(model, request, batch_size, steps, chains, held_out, k, control):
     """Return losses (n_temperatures, n) of held-out rows, and their weights."""
+    with control.task(k):
+        return _losses(model, request, batch_size, steps, chains, held_out, k)
+
+
+def _losses(model, request, batch_size, steps, chains, held_out, k):
     inside = with_rows(model, np.flatnonzero(~held_out))
     outside = with_rows(model, np.flatnonzero(held_out))
     options = {**request.run_options(f"fold-{k}"), "n_jobs": 1}
