@@ -218,6 +218,7 @@ def paper_setting(quick):
     model = SGBPMFRecommender(
         n_factors=20,
         biases=False,
+        implicit_sets=False,
         noise_precision=3.0,
         noise_dof=None,
         precision_prior=(1.0, 5.0),
