@@ -23,7 +23,8 @@ from skbayes_sg import (
     SGMCMCLogisticRegression,
 )
 from skbayes_sg.datasets import make_logistic
-from skbayes_sg.kernels.gradients import GRADIENTS
+from skbayes_sg.kernels.gradients import GRADIENTS, linear_control_variate
+from skbayes_sg.kernels.gradients.weighted import weighted_design
 from skbayes_sg.kernels.samplers import SAMPLERS, SGLD, LeimkuhlerMatthews
 from tests.references.load import reference, with_ones
 
@@ -39,6 +40,19 @@ def binary():
 def quick(**parameters):
     defaults = dict(n_draws=300, n_chains=2, random_state=0)
     return SGLDLogisticRegression(**{**defaults, **parameters})
+
+
+def test_minibatches_of_rows_are_prepared_once(monkeypatch):
+    calls = []
+
+    def counted(*arguments):
+        calls.append(arguments)
+        return weighted_design(*arguments)
+
+    monkeypatch.setattr(linear_control_variate, "weighted_design", counted)
+    X, y = make_logistic(4000, 3, random_state=0)
+    quick(batch_size=50).fit(X, y)
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize(

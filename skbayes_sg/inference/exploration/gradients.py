@@ -18,7 +18,6 @@ from skbayes_sg.kernels.gradients import GRADIENTS, Full, Minibatch
 from skbayes_sg.kernels.protocol.gradient import (
     batch_size_of,
     centered_at,
-    is_prepared,
     needs_mode,
     prepare,
     with_batch_size,
@@ -54,7 +53,7 @@ def gradient_of_batch(model, request, region, typical):
 def gradient_of_data(model, request, region, typical):
     """Return a gradient estimator and its relative variance, (d,).
 
-    Where it takes long to prepare, `request.memory` has it prepared, as "ready".
+    `request.memory` has it prepared for the data, as "ready".
     """
     n, gradient = n_rows(model), request.settings.gradient
     sampler, size = request.sampler, request.settings.batch_size
@@ -72,10 +71,8 @@ def gradient_of_data(model, request, region, typical):
     def noise_at(size):
         if size not in last:
             last.clear()
-            sized = with_batch_size(estimator, size)
-            ready = prepare(sized, model)
-            ready = ready if is_prepared(ready) else None
-            last[size] = noise_of(ready or sized), ready
+            ready = prepare(with_batch_size(estimator, size), model)
+            last[size] = noise_of(ready), ready
         return last[size][0]
 
     if not isinstance(gradient, str):

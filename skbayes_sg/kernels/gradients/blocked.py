@@ -12,7 +12,7 @@ import numpy as np
 from skbayes_sg.kernels.capabilities.row_blocks import in_blocks, rows_per_term
 from skbayes_sg.kernels.data.blocks import padded
 from skbayes_sg.kernels.generic import for_kernels
-from skbayes_sg.kernels.protocol.gradient import estimate, init_memory, is_prepared
+from skbayes_sg.kernels.protocol.gradient import estimate, init_memory
 from skbayes_sg.kernels.protocol.model import n_rows
 
 MIN_BLOCKS_DRAWN = 8  # per minibatch, so that rounding up adds at most 1/8 of the rows
@@ -34,11 +34,6 @@ def _(gradient, model, theta, rng):
 @estimate.register(Blocked)
 def _(gradient, memory, model, work, theta, rng, out):
     estimate(gradient.gradient, memory, gradient.copy, work, theta, rng, out)
-
-
-@is_prepared.register(Blocked)
-def _(gradient):
-    return True
 
 
 class Terms(NamedTuple):

@@ -85,8 +85,10 @@ def _(gradient, model):
     if weights is None:
         # A few draws may not reveal a row that alone determines a parameter, but its
         # leverage does.
-        sizes = linear.sizes, leverages(model, linear.center)
-        weights = sum(size / (size.mean() or 1.0) for size in sizes) + SHARE
+        weights = linear.sizes / (linear.sizes.mean() or 1.0)
+        others = leverages(model, linear.center)
+        weights += others / (others.mean() or 1.0)
+        weights += SHARE
     weights = row_weights(gradient._replace(weights=weights), model, None)
     linear = linear._replace(
         center=linear.center.astype(dtype),

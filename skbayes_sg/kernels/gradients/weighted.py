@@ -85,9 +85,12 @@ def weighted_design(n, weights, min_per_stratum=1):
     There are so few strata that these numbers are at least `min_per_stratum`.
     """
     labels = weight_classes(weights, min(N_CLASSES, max(1, n // min_per_stratum)))
-    present = np.flatnonzero(np.bincount(labels))
-    labels = np.searchsorted(present, np.arange(N_CLASSES)).astype(labels.dtype)[labels]
-    sizes, shares = np.bincount(labels), np.bincount(labels, weights)
+    sizes = np.bincount(labels)
+    if not sizes.all():
+        present = np.flatnonzero(sizes)
+        new = np.searchsorted(present, np.arange(N_CLASSES)).astype(labels.dtype)
+        labels, sizes = new[labels], sizes[present]
+    shares = np.bincount(labels, weights)
     return make_design(labels, allocate(n, sizes, shares))
 
 

@@ -46,6 +46,8 @@ class WeightedControlVariate(NamedTuple):
 
 @prepare.register(WeightedControlVariate)
 def _(gradient, model):
+    if gradient.design is not None:
+        return gradient
     n, weights = gradient.batch_size, row_weights(gradient, model, _mixed)
     terms = terms_of(model, n, lambda: weight_classes(weights))
     prepared = gradient._replace(

@@ -1,6 +1,5 @@
 """Two classes: log f = y eta - log(1 + e^eta), y in {0, 1}."""
 
-import math
 from typing import NamedTuple
 
 from skbayes_sg.kernels.likelihoods.protocol import (
@@ -9,7 +8,7 @@ from skbayes_sg.kernels.likelihoods.protocol import (
     log_density,
     score,
 )
-from skbayes_sg.kernels.numerics.exponential import exp
+from skbayes_sg.kernels.numerics.exponential import exp, log1p_of_share
 
 
 class Bernoulli(NamedTuple):
@@ -27,18 +26,18 @@ def _(likelihood, eta, y, noise, out):
 def _(likelihood, eta, y, noise, out):
     for b in range(y.shape[1]):
         z = eta[0, b]
-        out[b] = y[0, b] * z - max(z, 0.0) - math.log1p(math.exp(-abs(z)))
+        out[b] = y[0, b] * z - max(z, 0.0) - log1p_of_share(exp(-abs(z)))
 
 
 @curvature.register(Bernoulli)
 def _(likelihood, eta, k, m, noise, out):
     for b in range(out.size):
-        p = 1.0 / (1.0 + math.exp(-eta[0, b]))
+        p = 1.0 / (1.0 + exp(-eta[0, b]))
         out[b] = p * (1.0 - p)
 
 
 @curvature_slope.register(Bernoulli)
 def _(likelihood, eta, k, m, n, noise, out):
     for b in range(out.size):
-        p = 1.0 / (1.0 + math.exp(-eta[0, b]))
+        p = 1.0 / (1.0 + exp(-eta[0, b]))
         out[b] = p * (1.0 - p) * (1.0 - 2.0 * p)

@@ -45,12 +45,13 @@ def _(model):
 
 @thinned.register(GLM)
 def _(model, every):
-    ones = np.ones(n_rows(model), model.y.dtype)
-    weights = model.weights if model.weights.size else ones
-    y = model.y.reshape(n_targets(model), -1)
+    y = model.y.reshape(n_targets(model), -1)[:, ::every]
+    weights = np.ones(y.shape[1], model.y.dtype)
+    if model.weights.size:
+        weights = model.weights[::every]
     return model._replace(
         rows=thinned_rows(model.rows, every),
-        y=y[:, ::every].ravel(),
-        weights=every * weights[::every],
+        y=y.ravel(),
+        weights=every * weights,
         offsets=np.ascontiguousarray(model.offsets[::every]),
     )

@@ -19,14 +19,11 @@ def init_memory(gradient, model, theta, rng):
 
 @python_op
 def prepare(gradient, model):
-    """Return the estimator with quantities computed from the data for all chains."""
+    """Return the estimator with quantities computed from the data for all chains.
+
+    Preparing it again changes nothing.
+    """
     return gradient
-
-
-@python_op
-def is_prepared(gradient):
-    """Whether `prepare` has been called, so that calling it again changes nothing."""
-    return False
 
 
 @python_op

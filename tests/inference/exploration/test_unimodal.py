@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import eigvalsh
 
+from skbayes_sg.inference import optimize
 from skbayes_sg.inference.curvature import (
     curvature_diagonal,
     curvature_matrix,
@@ -20,7 +21,7 @@ from skbayes_sg.kernels.gradients import ControlVariate, Minibatch
 from skbayes_sg.kernels.likelihoods import Bernoulli
 from skbayes_sg.kernels.models import GLM, GaussianMean
 from skbayes_sg.kernels.passes import log_posterior
-from skbayes_sg.kernels.protocol.model import init_work
+from skbayes_sg.kernels.protocol.model import init_work, n_rows
 from skbayes_sg.kernels.protocol.sampler import accurate_step
 from skbayes_sg.kernels.samplers import (
     BADODAB,
@@ -60,6 +61,41 @@ def test_lbfgs_finds_the_mode(logistic, max_dense):
     # The gradient in whitened units is the distance from the mode in posterior sds.
     distance = whitening(curvature_matrix(logistic, mode)).T @ g
     assert np.abs(distance).max() < 0.02
+
+
+def test_a_mode_of_many_rows_takes_few_passes(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200_000, 4))
+    y = (rng.random(200_000) < 1 / (1 + np.exp(-X[:, 0]))).astype(float)
+    model = for_kernels(GLM(Bernoulli(), X, y, np.empty(0), np.full(5, 0.1), True, 1))
+    passes = []
+
+    def counted(model, *arguments):
+        passes.append(n_rows(model))
+        return log_posterior(model, *arguments)
+
+    monkeypatch.setattr(optimize, "log_posterior", counted)
+    mode, g = find_mode(model), np.empty(5)
+    assert passes.count(200_000) <= 4
+    log_posterior(model, init_work(model), mode, g)
+    distance = whitening(curvature_matrix(model, mode)).T @ g
+    assert np.abs(distance).max() < 0.002
+
+
+@pytest.mark.parametrize("distance", [0.1, 3.0, 30.0])
+def test_newtons_steps_stop_where_they_do_not_help(distance):
+    """At the minimum of cosh, or where they begin if that is too far away."""
+
+    def negative(phi):
+        return np.cosh(phi).sum(), np.sinh(phi)
+
+    start = np.full(2, distance)
+    phi, g = optimize._approached(negative, start)
+    np.testing.assert_array_equal(g, np.sinh(phi))
+    if distance > 1.0:
+        np.testing.assert_array_equal(phi, start)
+    else:
+        assert np.abs(g).max() <= optimize.NEAR
 
 
 def test_adam_comes_close(gaussian):

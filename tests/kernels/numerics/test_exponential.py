@@ -1,11 +1,11 @@
-"""The exponential function of the kernels against numpy's."""
+"""Exponential function and logarithm of the kernels against numpy's."""
 
 import numba
 import numpy as np
 import pytest
 
 from skbayes_sg.kernels.generic import OPTIONS
-from skbayes_sg.kernels.numerics.exponential import exp
+from skbayes_sg.kernels.numerics.exponential import exp, log1p_of_share
 
 
 def values(x, out):
@@ -29,3 +29,24 @@ def test_exponential(dtype, limit, compiled):
     function(ends, out)
     np.testing.assert_allclose(out[:2], np.exp([limit, -limit]), 1e-4)
     assert np.isnan(out[2]) and out[3] == 1
+
+
+def logarithms(t, out):
+    for i in range(t.size):
+        out[i] = log1p_of_share(t[i])
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_logarithm(dtype, compiled):
+    function = numba.njit(logarithms, **OPTIONS) if compiled else logarithms
+    t = np.concatenate([np.linspace(0, 1, 20_001), np.geomspace(1e-37, 1, 50)])
+    t, out = t.astype(dtype), np.empty(t.size)
+    function(t, out)
+    exact = np.log1p(t.astype(np.float64))
+    np.testing.assert_allclose(out, exact, 4 * np.finfo(dtype).eps, 0)
+
+    ends = np.array([np.nan, 0], dtype)
+    out = np.empty(2)
+    function(ends, out)
+    assert np.isnan(out[0]) and out[1] == 0
