@@ -420,6 +420,7 @@ def test_sample_weight_reaches_the_estimator(routing):
     np.testing.assert_allclose(search.best_estimator_.mode_, some.mode_, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_ksd_params_are_passed_on():
     options = {"standardize": False, "max_draws": 50}
     fixed = clone(SHORT).set_params(thin=1, burn_in=10, random_state=0)
