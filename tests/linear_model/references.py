@@ -56,8 +56,7 @@ class Counts(Family):
     def natural(self, theta):
         theta = theta.copy()
         theta[:, self.A.shape[1] - 1] += self.rate
-        theta[:, self.A.shape[1] :] = np.exp(theta[:, self.A.shape[1] :])
-        return theta
+        return theta  # with the logarithm of the dispersion
 
 
 class Poisson(Counts):
