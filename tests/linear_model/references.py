@@ -56,7 +56,8 @@ class Counts(Family):
     def natural(self, theta):
         theta = theta.copy()
         theta[:, self.A.shape[1] - 1] += self.rate
-        return theta  # with the logarithm of the dispersion
+        theta[:, self.A.shape[1] :] = np.exp(theta[:, self.A.shape[1] :])
+        return theta
 
 
 class Poisson(Counts):
